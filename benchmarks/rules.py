@@ -36,7 +36,7 @@ from lift import lift, write
 import spaseq
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.gpm.pattern_stage import PatternStage
-from spaseq.kb.endpoint_answers import shared_cache
+from spaseq.kb.endpoint import shared_cache
 from spaseq.kb.load import load_kb
 from spaseq.plan.rules import NAMES
 from spaseq.rdf.readers import StreamOptions, read_stream

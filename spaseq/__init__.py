@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from spaseq.api.explain import explain, parse
     from spaseq.api.match import Match, PartialMatch, TracedEvent
     from spaseq.api.push import Engine
+    from spaseq.api.queries import translate
     from spaseq.api.run import AsyncAnswers, run, run_async
-    from spaseq.api.translated import translate
     from spaseq.api.why import why
     from spaseq.diagnosis.report import Cause, Report
     from spaseq.expr.extension import function
-    from spaseq.lift.lifted import Lifted
+    from spaseq.lift.lifted_source import Lifted
     from spaseq.limits import Limits
     from spaseq.options import ServiceOptions
     from spaseq.rdf.terms.term import Term
@@ -45,7 +45,7 @@ _HOMES = {
     "Event": "spaseq.sources.iterables",
     "Explanation": "spaseq.render.explain",
     "JsonLd": "spaseq.sources.json_ld",
-    "Lifted": "spaseq.lift.lifted",
+    "Lifted": "spaseq.lift.lifted_source",
     "Limits": "spaseq.limits",
     "Match": "spaseq.api.match",
     "PartialMatch": "spaseq.api.match",
@@ -59,7 +59,7 @@ _HOMES = {
     "parse": "spaseq.api.explain",
     "run": "spaseq.api.run",
     "run_async": "spaseq.api.run",
-    "translate": "spaseq.api.translated",
+    "translate": "spaseq.api.queries",
     "why": "spaseq.api.why",
 }
 

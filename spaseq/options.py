@@ -1,7 +1,7 @@
 """The options of a run: frozen parts that travel unchanged from the caller to the place of use.
 
 A new option is a field of its part, a keyword in the table of the calls that accept it (at the end
-of this file), an entry in `spaseq.cli.run_options` (or `bound_options` beside it), and the code
+of this file), an entry in `spaseq.cli.run_options` (or `option_values` beside it), and the code
 that reads the field. No code in between names it.
 """
 

@@ -32,9 +32,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from spaseq.collection_pause import collection_paused, keep_for_good
 from spaseq.compiled.cache import choose_cache_directory
 from spaseq.compiled.mode import compile_from_now_on
+from spaseq.memory import collection_paused, keep_for_good
 from tests.sizes import THOROUGH, repeated
 from tests.thresholds import Force, forced
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spaseq.machine_memory import machine_memory
+from spaseq.memory import machine_memory
 
 
 def test_a_container_has_less_than_the_machine(tmp_path: Path) -> None:

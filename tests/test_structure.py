@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pytest
 
 import spaseq
-from spaseq.collection_pause import collection_paused
+from spaseq.memory import collection_paused
 
 PACKAGE = Path(__file__).parents[1] / "spaseq"
 

@@ -13,10 +13,9 @@ from typing import Any, TypeAlias, TypeVar, overload
 import numpy as np
 
 from spaseq.algebra.answers import Answer, TraceItem
-from spaseq.collection_pause import collection_paused
 from spaseq.compiled.arrays import Indices, Int64s
-from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.memory import collection_paused
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionColumns
 from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn, distinct_codes
 from spaseq.records import record
 

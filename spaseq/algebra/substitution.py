@@ -29,8 +29,7 @@ from collections.abc import Iterable, Mapping
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.groups import conjoined
-from spaseq.algebra.nodes import expressions, mapped
-from spaseq.algebra.scope import certain, possible, term_variables
+from spaseq.algebra.nodes import certain, expressions, mapped, possible, term_variables
 from spaseq.lang import ast
 from spaseq.lang.variables import (
     conjuncts,

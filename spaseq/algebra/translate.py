@@ -14,9 +14,8 @@ from dataclasses import replace
 from spaseq.algebra import nodes as n
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.nodes import expressions, mapped, with_expressions
+from spaseq.algebra.nodes import certain, expressions, mapped, possible, visible, with_expressions
 from spaseq.algebra.schema import Schema
-from spaseq.algebra.scope import certain, possible, visible
 from spaseq.algebra.substitution import Deferred, core, lifted, sensitive
 from spaseq.lang import ast
 from spaseq.lang.variables import (

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from spaseq.algebra.answer_batch import AnswerBatch, SharedPart
 from spaseq.algebra.answers import Answer
 from spaseq.api.match import Match
-from spaseq.collection_pause import collection_paused
 from spaseq.errors import UsageError
+from spaseq.memory import collection_paused
 from spaseq.message_text import one_line
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.terms.term import Term, plain_text

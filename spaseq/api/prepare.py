@@ -9,7 +9,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from spaseq.api.queries import QueryInput, check_queries, plans_of
-from spaseq.collection_pause import collection_paused, keep_all
 from spaseq.compile import Checked
 from spaseq.compiled import mode
 from spaseq.compiled.cache import has_kernels
@@ -19,11 +18,12 @@ from spaseq.kb.knowledge import KbGraph, KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.kb.service_address import is_url
 from spaseq.kb.versions import versions_given
+from spaseq.memory import collection_paused, keep_all
 from spaseq.options import KbInput, KnowledgeOptions, PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.templates import QueryTemplates
 from spaseq.runtime.job.binding import check_kbs, check_mapping
-from spaseq.runtime.job.chaining import reading_order
+from spaseq.runtime.job.unit_graph import reading_order
 from spaseq.sources.base import Source
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from spaseq.api.match import Match, PartialMatch, to_datetime
 from spaseq.api.prepare import StandingPlanner, load_knowledge, named, plan_queries
 from spaseq.api.pushed_streams import PushedEvent, PushedMatcher, PushedStreams
 from spaseq.api.queries import QueryInput
-from spaseq.collection_pause import collection_paused
 from spaseq.errors import BadEvents, SpaseqError, UsageError
 from spaseq.kb.graph_updates import given_triples, graph_triples, replacing, updating
 from spaseq.kb.knowledge_versions import TimedChange
 from spaseq.lang.spelling import suggested
+from spaseq.memory import collection_paused
 from spaseq.options import KbInput, PushKeywords, RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.templates import QueryTemplates

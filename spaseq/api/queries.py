@@ -1,4 +1,6 @@
-"""The queries of a call: read, parsed, checked and planned. Loads no data and no kernel."""
+"""The queries of a call: read, parsed, checked and planned; and queries of RSP-QL and C-SPARQL as
+queries of spaseq. Loads no data and no kernel.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 from spaseq.algebra.schema import Schema
-from spaseq.collection_pause import collection_paused
 from spaseq.compile import Checked, CompileOptions, check_query
 from spaseq.errors import Diagnostic, InputError, QueryError, UsageError
 from spaseq.lang import ast
 from spaseq.lang.format import format_query
 from spaseq.lang.parser import MOST_CHARACTERS
+from spaseq.lang.rspql.translate import translate_text
+from spaseq.memory import collection_paused
 from spaseq.options import PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.templates import QueryTemplates
@@ -148,3 +151,28 @@ def read_query(path: Path) -> str:
         raise InputError(f"cannot read the query {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"the query {path} is not UTF-8: {error}") from None
+
+
+def translate(query: str | Path, *, base: str | None = None) -> str:
+    """The text of the spaseq query that says what a query of RSP-QL or C-SPARQL says.
+
+    The text begins with comments. They say where an RSP engine answers otherwise (docs/rspql.md).
+
+    Args:
+        query: the text of the query, or the `Path` of its file.
+        base: what relative IRIs are resolved against if the query has no BASE; by default
+            `http://example.org/`.
+
+    Raises:
+        QueryError: the text is no such query, or something in it has no counterpart; with the place
+            of each error. What the check refuses, such as a function that there is not, has its
+            place in the translation.
+        InputError: the file cannot be read.
+    """
+    name = str(query) if isinstance(query, Path) else "<query>"
+    text = read_query(query) if isinstance(query, Path) else query
+    made = translate_text(text, name, base)
+    checked = check_query(made, options=CompileOptions(file=f"translation of {name}"))
+    if checked.errors:
+        raise QueryError(checked.errors)
+    return made

@@ -1,24 +1,123 @@
-"""Chooses the sequencer of a query: compiled, or partition by partition in Python.
+"""Chooses the sequencer of a query: compiled, partition by partition in Python, or for a single
+step.
 
 The compiled sequencers find the same matches as the evaluators in Python. They process a batch of
 rows at a time, and run the sequences that integer tables can express. A sequencer is imported where
-a query needs it: a run has few queries.
+a query needs it: a run has few queries. In a sequence of one step each solution is a match by
+itself, and none waits.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
+from spaseq.automaton.batch.match_builder import EnumeratedMatches, MatchBuilder, NumberedMatches
 from spaseq.automaton.partition_sequencer import PartitionSequencer
+from spaseq.automaton.program.nfa import TakeLabel
 from spaseq.automaton.program.outer_steps import without_outer_negations
+from spaseq.automaton.program.window import Counted
+from spaseq.automaton.run.event_rows import EventRows
+from spaseq.automaton.run.live_states import LiveStates, Wanted
 from spaseq.automaton.run.machine import Machine
-from spaseq.automaton.single_step import SingleStepSequencer, has_single_step
+from spaseq.automaton.run.matches import NO_LISTS, SequenceMatch, SolutionReader, match_of
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.stateful import Stateful
 
 if TYPE_CHECKING:
     from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
     from spaseq.automaton.sets.compiled.set_sequencer import SetSequencer
 
 AnySequencer: TypeAlias = "PartitionSequencer | RunSequencer | SetSequencer | SingleStepSequencer"
+
+
+def has_single_step(machine: Machine) -> bool:
+    """Whether a sequence takes one solution, whatever came before and comes after it.
+
+    It does not where the window counts events: those of one instant may be more than it holds.
+    """
+    program = machine.program
+    if len(program.edges) != 1 or program.negated or program.owner:
+        return False
+    if isinstance(machine.window, Counted):
+        return False
+    label = program.edges[0].label
+    if not isinstance(label, TakeLabel) or label.conditions:
+        return False
+    gpm = machine.gpms[label.gpm]
+    asks_nothing = not gpm.conditions and gpm.correlation is None
+    is_plain = machine.strategy == "ALL" and not machine.consumes and not machine.checks_strict
+    return asks_nothing and is_plain and machine.limit is None and machine.waiting is None
+
+
+class SingleStepSequencer(Stateful):
+    """The sequence of one query for which `has_single_step` is true. It has no state."""
+
+    suppressed = 0
+    waits = False
+    next_close = None
+
+    def __init__(self, machine: Machine) -> None:
+        label = machine.program.edges[0].label
+        assert isinstance(label, TakeLabel)
+        self._machine, self._gpm = machine, label.gpm
+        self._builder, self._reader = MatchBuilder(machine), SolutionReader(machine)
+
+    def run(self, rows: SolutionBatch, watermark: int) -> Iterable[SequenceMatch]:
+        """The matches of rows that are later than all before."""
+        distinct_rows = rows.take(np.array([*rows.rows()], np.intp))
+        distinct_rows = distinct_rows.take(np.flatnonzero(distinct_rows.gpm == self._gpm))
+        self._count(len(distinct_rows))
+        for solution, time in zip(
+            self._reader.of_columns(distinct_rows), distinct_rows.time.tolist(), strict=True
+        ):
+            yield match_of(([solution], time, NO_LISTS, None))
+
+    def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterable[SequenceMatch]:
+        """The matches of a few single events."""
+        for event in sorted(events, key=lambda e: (e.time, e.k, e.stream)):
+            rows = [row for row in event.rows() if row[0] == self._gpm]
+            self._count(len(rows))
+            for row in rows:
+                yield match_of(([self._reader.of(row)], event.time, NO_LISTS, None))
+
+    def can_enumerate(self, rows: SolutionBatch) -> bool:
+        """Whether `enumerated` can process the next rows."""
+        return True
+
+    def enumerated(self, rows: SolutionBatch, most_bytes: int) -> Iterator[NumberedMatches]:
+        """The numbers of the rows of all matches, once; as `SetSequencer.enumerated`."""
+        order = [np.flatnonzero(rows.gpm == self._gpm)] if (rows.gpm != self._gpm).any() else []
+        distinct_rows = rows.take(order[0]) if order else rows
+        numbers = np.arange(len(distinct_rows))
+        self._count(len(distinct_rows))
+        pieces = [EnumeratedMatches(numbers, np.stack([numbers + 1, distinct_rows.time], axis=1))]
+        self._builder.begin(distinct_rows, 0)
+        yield NumberedMatches(0, order, pieces if len(distinct_rows) else [], self._builder)
+        self._builder.end(np.zeros(len(distinct_rows), np.uint8))
+
+    def _count(self, taken: int) -> None:
+        if taken:
+            self._machine.counts.taken[self._gpm] += taken
+
+    def close(self) -> Iterator[SequenceMatch]:
+        """All streams have ended."""
+        return iter(())
+
+    def live_runs(self) -> int:
+        """How many partial matches wait."""
+        return 0
+
+    def count_waiting(self) -> None:
+        """There is no limit that would count."""
+
+    def live_states(self, wanted: Wanted | None = None) -> LiveStates:
+        """Where the partial matches are: there are none."""
+        counts = self._machine.counts.taken_so_far(wanted)
+        return LiveStates(self._machine.program, Counter(), counts)
 
 
 def sequencer(machine: Machine, numbers_rows: bool = False) -> AnySequencer:

@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 
 from spaseq.api.queries import check_queries, plans_of
+from spaseq.budget import Measures
 from spaseq.cli.checked_options import why_options
 from spaseq.cli.option_groups import Chosen, InputTexts, OptionGroup, PartOption, grouped_command
 from spaseq.cli.queries import QUERY_FILES, QueryOptions
 from spaseq.cli.run_options import RUNTIME, WHY_OPTIONS
 from spaseq.errors import UsageError
-from spaseq.measures import Measures
 from spaseq.options import PlanningOptions, RuntimeOptions
 from spaseq.plan.changing_graphs import connected
 from spaseq.plan.query_plan import QueryPlan
@@ -124,10 +124,10 @@ def _measured(plans: Sequence[QueryPlan], chosen: Chosen) -> Iterator[Measures]:
     """The measures of a run of each query; the others make the streams that it reads."""
     from spaseq.api.explain import measured
     from spaseq.api.prepare import load_knowledge
-    from spaseq.api.registered import registered_sources
+    from spaseq.api.why import registered_sources
     from spaseq.cli.run_inputs import kb_source, stream_sources
-    from spaseq.runtime.job.chaining import reading_order
     from spaseq.runtime.job.job import Job
+    from spaseq.runtime.job.unit_graph import reading_order
     from spaseq.scratch import ScratchDirectory
     from spaseq.startup import keep_arrow_from_pandas
 

@@ -10,9 +10,8 @@ import click
 
 from spaseq.errors import InputError
 from spaseq.first_steps.first_files import files_of
-from spaseq.first_steps.sampled_events import sampled_events
 from spaseq.first_steps.sampled_rows import sampled_rows
-from spaseq.first_steps.samples import Sample, first_rule
+from spaseq.first_steps.samples import Sample, first_rule, sampled_events
 from spaseq.lift.table_files import TABLE_EXTENSIONS, table_format
 from spaseq.rdf.inputs.files import InputFile
 from spaseq.rdf.inputs.formats import Format

@@ -101,8 +101,8 @@ def _serve(
     entailment: str | None,
     tcp: int | None,
 ) -> None:
+    from spaseq.editor.protocol import EditorSettings
     from spaseq.editor.server import server
-    from spaseq.editor.settings import EditorSettings
 
     made = server(EditorSettings(kbs, streams, ontologies, entailment))
     for number in (signal.SIGINT, signal.SIGTERM):

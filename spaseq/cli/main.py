@@ -20,10 +20,10 @@ from typing import Any, NoReturn, TypeAlias
 import click
 
 from spaseq.cli.messages import escaped_streams, tell
-from spaseq.collection_pause import keep_for_good
 from spaseq.early_signals import end_at_once
 from spaseq.errors import SpaseqError, Terminated
 from spaseq.lang.spelling import suggested
+from spaseq.memory import keep_for_good
 
 USAGE = 2
 FAILURE = 4

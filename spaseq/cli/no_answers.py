@@ -16,7 +16,7 @@ from spaseq.diagnosis.report import plural
 from spaseq.message_text import public_address
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.job import Job, Stats
-from spaseq.sinks.line_file import open_lines
+from spaseq.sinks.base import open_lines
 
 
 def no_answer_line(checked: Sequence[Checked], stats: Stats, more: str) -> str:

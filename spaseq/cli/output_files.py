@@ -20,7 +20,7 @@ from spaseq.errors import InputError, RunError, UsageError
 from spaseq.rdf.inputs.files import STDIN
 from spaseq.rdf.inputs.formats import format_of
 from spaseq.records import record
-from spaseq.sinks.line_file import lines_over, open_lines, standard_lines
+from spaseq.sinks.base import lines_over, open_lines, standard_lines
 
 STDOUT = "-"
 

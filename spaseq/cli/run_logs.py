@@ -20,8 +20,8 @@ from spaseq.options import RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.graph_log import first_graphs
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.live_run import replayed
-from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.scratch import ScratchDirectory
 from spaseq.serve.configured_streams import RecordedStreams, recorded
 from spaseq.sinks import SINKS, open_sink

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from spaseq.cli.bound_options import ENDPOINTS, LIMITS
 from spaseq.cli.option_groups import (
     FollowFlags,
     InputTexts,
@@ -15,7 +14,7 @@ from spaseq.cli.option_groups import (
     SideOptions,
     count,
 )
-from spaseq.cli.option_values import DURATION, INTERVAL, graph_dumps, kb_changes
+from spaseq.cli.option_values import DURATION, ENDPOINTS, INTERVAL, LIMITS, graph_dumps, kb_changes
 from spaseq.cli.queries import DISABLE, ENTAILMENT, FUNCTIONS, ONTOLOGY
 from spaseq.options import (
     RUNTIMES,

@@ -22,9 +22,9 @@ from spaseq.runtime.job.interrupts import until_interrupted
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import Terms
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.live_directory import StandingOptions
 from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
-from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.standing_run import StandingRun
 from spaseq.serve.query_files import QueryFiles
 from spaseq.sinks import SINKS

@@ -18,8 +18,8 @@ from spaseq.rdf.events.graph_times import NO_TIME
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.runtime.job.job import LateEvent, Stats
 from spaseq.sinks.answer_json import partial_json
+from spaseq.sinks.base import open_lines
 from spaseq.sinks.jsonl import BadInputLines, LateEventLines
-from spaseq.sinks.line_file import open_lines
 from spaseq.text_patterns import late_pattern
 
 _TURTLE = late_pattern(r"\s*(@prefix|@base|prefix\s|base\s)", re.IGNORECASE)

@@ -61,7 +61,7 @@ def test(paths: tuple[Path, ...], junit: Path | None, chosen: Chosen) -> int:
     """  # fmt: skip
     # `spaseq --help` need not wait for these imports.
     from spaseq.query_tests.case_file import found_files, read_test_files
-    from spaseq.query_tests.report_text import summary_line
+    from spaseq.query_tests.case_run import summary_line
 
     begun = time.perf_counter()
     chosen[QueryOptions].load()
@@ -74,7 +74,7 @@ def test(paths: tuple[Path, ...], junit: Path | None, chosen: Chosen) -> int:
     everything = [outcome for each in by_file.values() for outcome in each]
     click.echo(summary_line(everything, time.perf_counter() - begun))
     if junit is not None:
-        from spaseq.query_tests.report_text import write_junit
+        from spaseq.query_tests.case_run import write_junit
 
         write_junit(junit, by_file)
     if not everything:
@@ -84,8 +84,7 @@ def test(paths: tuple[Path, ...], junit: Path | None, chosen: Chosen) -> int:
 
 def _outcomes(files: Iterable[QueryTestFile]) -> dict[Path, list[TestOutcome]]:
     """Run the tests of files, and print a line for each file and what failed."""
-    from spaseq.query_tests.case_run import outcomes
-    from spaseq.query_tests.report_text import failures, heading, progress_line
+    from spaseq.query_tests.case_run import failures, heading, outcomes, progress_line
 
     by_file: dict[Path, list[TestOutcome]] = {}
     for file in files:

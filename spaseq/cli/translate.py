@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from spaseq.api.translated import translate as translated
+from spaseq.api.queries import translate as translated
 
 
 @click.command()

@@ -18,7 +18,7 @@ from spaseq.cli.run_inputs import kb_source, stream_sources
 from spaseq.cli.run_options import WHY_OPTIONS
 from spaseq.diagnosis.watched_event import AskedEvent
 from spaseq.errors import UsageError
-from spaseq.runtime.job.chaining import reading_order
+from spaseq.runtime.job.unit_graph import reading_order
 from spaseq.scratch import ScratchDirectory
 from spaseq.startup import keep_arrow_from_pandas
 

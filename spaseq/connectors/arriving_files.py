@@ -26,8 +26,16 @@ from spaseq.errors import InputError, UsageError
 from spaseq.logs.messages import UNNUMBERED, Message
 from spaseq.rdf.inputs.csv_dialect import CsvDialect
 from spaseq.rdf.inputs.files import HEAD_BYTES, READ_ERRORS, InputFile
-from spaseq.rdf.inputs.formats import Format, announces_messages, format_of
-from spaseq.rdf.inputs.message_formats import CSV, JSON_LINES, TSV, PartOfFile, message_format
+from spaseq.rdf.inputs.formats import (
+    CSV,
+    JSON_LINES,
+    TSV,
+    Format,
+    PartOfFile,
+    announces_messages,
+    format_of,
+    message_format,
+)
 from spaseq.rdf.inputs.stream_options import StreamOptions
 
 _MEDIA_TYPES = {

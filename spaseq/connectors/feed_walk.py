@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from itertools import count, groupby
 
 from spaseq.logs.messages import MarkChanges
-from spaseq.rdf.messages.tree_pages import FeedDescription, Member, Relation, TreePage
+from spaseq.rdf.messages.described_events import FeedDescription, Member, Relation, TreePage
 
 _MEMBERS, _PAGE = "members ", "page "
 _HASH_BYTES = 8

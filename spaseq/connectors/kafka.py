@@ -20,7 +20,7 @@ from spaseq.connectors.base import AWAY, BACK, HEADER, Intake, MessageSource, li
 from spaseq.connectors.reconnecting import offer
 from spaseq.errors import InputError, RunError, UsageError
 from spaseq.logs.messages import NO_TIME, JoinedTexts, MessageColumns
-from spaseq.rdf.inputs.message_formats import with_headers
+from spaseq.rdf.inputs.formats import with_headers
 
 silent = logging.getLogger("spaseq.kafka")
 """A logger for librdkafka, whose messages may have secrets."""

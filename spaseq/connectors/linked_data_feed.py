@@ -24,10 +24,9 @@ from spaseq.errors import InputError, UsageError
 from spaseq.logs.messages import UNNUMBERED, Message
 from spaseq.message_text import public_address
 from spaseq.rdf.inputs.contexts import JsonLdContexts
-from spaseq.rdf.inputs.message_formats import format_of_media
+from spaseq.rdf.inputs.formats import format_of_media
 from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.rdf.messages.described_events import described
-from spaseq.rdf.messages.tree_pages import FeedDescription, TreePage
+from spaseq.rdf.messages.described_events import FeedDescription, TreePage, described
 
 _ACCEPT = (
     "application/trig, application/n-quads, text/turtle;q=0.9, application/n-triples;q=0.9, "

@@ -19,7 +19,7 @@ from spaseq.connectors.mqtt_connection import MqttConnection, check_address
 from spaseq.connectors.reconnecting import Reconnecting
 from spaseq.errors import InputError, UsageError
 from spaseq.logs.messages import UNNUMBERED, Message
-from spaseq.rdf.inputs.message_formats import CLOUD_EVENT, cloud_event
+from spaseq.rdf.inputs.formats import CLOUD_EVENT, cloud_event
 
 _WAIT_S = 0.2
 _TIMEOUT_S = 5.0

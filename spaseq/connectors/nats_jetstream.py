@@ -28,7 +28,7 @@ from spaseq.connectors.base import (
 from spaseq.connectors.reconnecting import AsyncSink
 from spaseq.errors import InputError, RunError, SpaseqError, UsageError
 from spaseq.logs.messages import Message
-from spaseq.rdf.inputs.message_formats import with_headers
+from spaseq.rdf.inputs.formats import with_headers
 
 _PARTS = 9  # of the reply subject of a message, without a domain
 _TOGETHER = 2000  # messages that are offered at once

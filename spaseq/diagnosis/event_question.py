@@ -27,9 +27,8 @@ from spaseq.diagnosis.watched_event import (
 )
 from spaseq.lang.sequence import Chain, Link, occurrences
 from spaseq.options import StageOptions
-from spaseq.rdf.terms.times import format_time
+from spaseq.rdf.terms.times import duration_text, format_time
 from spaseq.records import record
-from spaseq.runtime.job.durations import duration_text
 from spaseq.sources.base import Source
 
 Place: TypeAlias = tuple[Link, HeldEvent]

@@ -11,12 +11,12 @@ import numpy as np
 from spaseq.algebra.constants import constant_text
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
+from spaseq.algebra.nodes import possible
 from spaseq.algebra.schema import Schema
-from spaseq.algebra.scope import possible
 from spaseq.algebra.substitution import lifted
-from spaseq.diagnosis.absent_terms import AbsentTerm, EntailmentHint
 from spaseq.diagnosis.conditions import failing
 from spaseq.diagnosis.observed import Observed
+from spaseq.diagnosis.probes import AbsentTerm, EntailmentHint
 from spaseq.diagnosis.question import (
     GpmPlace,
     Part,

@@ -10,13 +10,12 @@ from itertools import pairwise
 from spaseq.algebra import nodes as n
 from spaseq.algebra.constants import constant_text
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.scope import certain, possible, visible
-from spaseq.diagnosis.absent_terms import AbsentTerm
+from spaseq.algebra.nodes import certain, possible, visible
 from spaseq.diagnosis.conditions import Conditions, HavingProbes, WindowQuestion
 from spaseq.diagnosis.kb_patterns import KbPattern
 from spaseq.diagnosis.nearest_terms import nearest_term
 from spaseq.diagnosis.observed import Observed, StreamSeen
-from spaseq.diagnosis.probes import Probe, Probes
+from spaseq.diagnosis.probes import AbsentTerm, Probe, Probes
 from spaseq.diagnosis.question import (
     FREE,
     Condition,

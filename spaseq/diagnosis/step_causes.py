@@ -12,8 +12,17 @@ from spaseq.automaton.program.window import Counted, Tumbling
 from spaseq.diagnosis.nearest_terms import as_written, number
 from spaseq.diagnosis.relaxed import Stage, StepCondition
 from spaseq.diagnosis.report import Cause, plural
-from spaseq.diagnosis.seen_matches import Miss, duration, instant, nearest_miss, parts_of
-from spaseq.diagnosis.step_text import StepText, later_binder, step_of_gpm, taken_gpms
+from spaseq.diagnosis.seen_matches import (
+    Miss,
+    StepText,
+    duration,
+    instant,
+    later_binder,
+    nearest_miss,
+    parts_of,
+    step_of_gpm,
+    taken_gpms,
+)
 from spaseq.errors import NOWHERE, Span
 from spaseq.lang import ast
 from spaseq.lang import sequence as seq

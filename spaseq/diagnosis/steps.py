@@ -18,9 +18,16 @@ from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.relaxed import Constraints, FirstSteps, Form, Stage, all_first_steps
 from spaseq.diagnosis.report import Cause, StepCount
 from spaseq.diagnosis.search import Found, RowSearch, SearchTime
-from spaseq.diagnosis.seen_matches import SeenRows, duration, event_text, instant, nearest_miss
+from spaseq.diagnosis.seen_matches import (
+    SeenRows,
+    duration,
+    event_text,
+    instant,
+    nearest_miss,
+    span_of,
+    step_number,
+)
 from spaseq.diagnosis.step_causes import StepCauses
-from spaseq.diagnosis.step_text import span_of, step_number
 from spaseq.lang import ast
 from spaseq.lang.sequence import Chain, Link, can_be_empty
 from spaseq.plan.query_plan import AfterMatch, AnswerPlan, QueryPlan
@@ -121,7 +128,6 @@ MOST_COUNTED = 10_000
 
 _SAMPLE = 1_000
 """How many candidates are looked at for an example."""
-
 
 _NO_SKIP = AfterMatch("NO SKIP")
 

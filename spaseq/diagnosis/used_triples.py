@@ -12,8 +12,7 @@ from dataclasses import replace
 from spaseq.algebra import nodes as n
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.nodes import mapped
-from spaseq.algebra.scope import possible, visible
+from spaseq.algebra.nodes import mapped, possible, visible
 from spaseq.algebra.substitution import lifted, substituted
 from spaseq.algebra.translate import without_filters
 from spaseq.expr.compile import Options

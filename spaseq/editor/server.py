@@ -26,8 +26,13 @@ from spaseq.editor.navigation import (
     remedies,
     renamed,
 )
-from spaseq.editor.protocol import AnsweredAlready, AnsweringProtocol, Positions
-from spaseq.editor.settings import EditorSettings, settings_of
+from spaseq.editor.protocol import (
+    AnsweredAlready,
+    AnsweringProtocol,
+    EditorSettings,
+    Positions,
+    settings_of,
+)
 from spaseq.editor.vocabulary import Vocabulary, loaded
 from spaseq.errors import Diagnostic, Span, SpaseqError, UsageError
 from spaseq.kb.quads import entailing_schema

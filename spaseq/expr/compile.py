@@ -17,9 +17,8 @@ from spaseq.expr import leaves, operators
 from spaseq.expr.aggregates import AGGREGATES, group_concat
 from spaseq.expr.casts import CASTS, cast_to_string, derived_datatype, is_cast
 from spaseq.expr.env import Env, ExpressionError, NotCompilable
-from spaseq.expr.extension import Function
+from spaseq.expr.extension import Function, place_aggregate
 from spaseq.expr.functions import BUILTINS, Builtin
-from spaseq.expr.known_functions import place_aggregate
 from spaseq.expr.leaves import TermOf, TermOrNone, ValueOf
 from spaseq.expr.operators import ARITHMETIC, COMPARISONS, SIGNS, Test, boolean
 from spaseq.expr.temporal import moment_of_ms

@@ -10,13 +10,12 @@ from itertools import islice
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.constants import constant_text, is_constant
-from spaseq.algebra.scope import certain, possible
+from spaseq.algebra.nodes import certain, possible
 from spaseq.expr.uses import is_volatile
 from spaseq.expr.values import decode
 from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts, expression_variables
-from spaseq.places.units import METRES
-from spaseq.places.vocabulary import GEOF, RELATIONS
+from spaseq.places.vocabulary import GEOF, METRES, RELATIONS
 from spaseq.records import record
 
 _APART = frozenset({"sfDisjoint", "ehDisjoint", "rcc8dc", "sfEquals", "ehEquals"})

@@ -13,20 +13,19 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.algebra import nodes as n
-from spaseq.algebra.scope import possible, visible
-from spaseq.budget import OUT_OF_MEMORY, Budget, LimitExceeded, spending
+from spaseq.algebra.nodes import possible, visible
+from spaseq.budget import OUT_OF_MEMORY, Budget, LimitExceeded, Measures, spending
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.expr.compile import Options
 from spaseq.gpm.graphs.triple_source import ActiveGraph, TripleSource
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.patterns.conjunction import Conjunction
 from spaseq.gpm.patterns.operators import PatternOperators
-from spaseq.gpm.patterns.services import Services
+from spaseq.gpm.patterns.services import FailedRequest
 from spaseq.gpm.solutions.solutions import Solutions, only
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
 from spaseq.limits import DEFAULT_LIMITS, Limits
-from spaseq.measures import Measures
 from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.records import record
@@ -133,10 +132,9 @@ class GpmEvaluator:
         else:
             self._operators = MeasuredOperators(*given, measures)
 
-    @property
-    def services(self) -> Services:
-        """The evaluator of requests to endpoints, with the failed ones."""
-        return self._operators.services
+    def take_failures(self) -> list[FailedRequest]:
+        """The failed requests to endpoints since the last call."""
+        return self._operators.take_failures()
 
     def parts(self, pattern: n.Pattern) -> Conjunction:
         """The pattern, or a part of it, as a conjunction."""

@@ -20,9 +20,8 @@ from spaseq.gpm.kernels.keyed_ranges import some_repeats
 from spaseq.gpm.solutions.solutions import known_terms, only, taken, with_columns
 from spaseq.lang.shapes import QUERY
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.columns.distinct_rows import first_rows
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_batch import SolutionBatch, first_rows
 from spaseq.rdf.columns.term_columns import (
     UNBOUND,
     NumberColumn,

@@ -19,10 +19,10 @@ import pyarrow.compute as pc
 from spaseq import thresholds
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
-from spaseq.kb.endpoint_answers import EndpointAnswers
+from spaseq.kb.endpoint import EndpointAnswers
 from spaseq.kb.kernels.search import find_hashed, find_sorted, hash_slots
 from spaseq.options import ServiceOptions
-from spaseq.rdf.columns.distinct_rows import row_order
+from spaseq.rdf.columns.solution_batch import row_order
 from spaseq.rdf.columns.term_columns import TextArray, text_array
 from spaseq.rdf.columns.term_tables import ABSENT, ExtendedTerms, TermsSoFar, TermTable, encoded
 from spaseq.storage.checksums import Damaged, append_checksums, checked_size

@@ -24,7 +24,7 @@ from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.options import REGIMES, KbInput, OntologyInput
 from spaseq.rdf.columns.event_batch import DEFAULT_GRAPH
 from spaseq.rdf.columns.term_columns import TextArray, text_array
-from spaseq.rdf.documents.document_lines import DocumentLines
+from spaseq.rdf.documents.document_events import DocumentLines
 from spaseq.rdf.inputs.files import STDIN, InputFile, files_at
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import long_literal

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.compiled.arrays import Array, Bools, Bytes
-from spaseq.lift.arrow_rows import term_array
 from spaseq.lift.cells import inner_name, variable_of
 from spaseq.lift.kernels import json_lines as kernel
 from spaseq.lift.kernels.json_values import gathered
 from spaseq.lift.lanes import Lane, LaneForm
+from spaseq.lift.row_blocks import term_array
 from spaseq.limits import Limits
 from spaseq.rdf.kernels import PAD
 

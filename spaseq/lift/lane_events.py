@@ -19,11 +19,10 @@ from spaseq.lift.cells import variable_of
 from spaseq.lift.lane_solutions import Lanes, LaneSolutions
 from spaseq.lift.lane_terms import SharedTexts
 from spaseq.lift.lanes import Lane, LaneForm, NotColumns, lane_of
-from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, TemplateTriple
+from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, LostValue, TemplateTriple
 from spaseq.lift.lifted_graphs import LiftedEvents, LiftedGraphs
 from spaseq.lift.pruned_lifts import needed_variables
 from spaseq.lift.row_blocks import TableBlock
-from spaseq.lift.watched_casts import LostValue
 from spaseq.limits import Limits
 from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.term_columns import text_array

@@ -19,16 +19,15 @@ from spaseq.compiled.arrays import Bools, Bytes, Int64s
 from spaseq.expr.casts import CASTS
 from spaseq.expr.compile import Options, compile_filter, variables_of
 from spaseq.expr.env import PlainEnv
-from spaseq.expr.known_functions import known_functions
+from spaseq.expr.extension import known_functions
 from spaseq.expr.uses import is_volatile
 from spaseq.expr.values import decode
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
 from spaseq.lift.cells import read_time, time_format
 from spaseq.lift.lanes import Lane, LaneForm, NotColumns
-from spaseq.lift.lift_plan import LiftPlan
+from spaseq.lift.lift_plan import LiftPlan, LostValue, cast_of, shown_term, watched_where
 from spaseq.lift.row_solutions import checked_term
-from spaseq.lift.watched_casts import LostValue, cast_of, shown_term, watched_where
 from spaseq.rdf.columns.term_columns import text_array
 from spaseq.rdf.terms.term import XSD, XSD_STRING, split_literal
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spaseq.compiled.arrays import Float64s, Int8s, Int32s, Int64s
-from spaseq.lift.arrow_rows import TermType, cells
+from spaseq.lift.row_blocks import TermType, cells
 from spaseq.rdf.columns.term_columns import TextArray
 from spaseq.rdf.terms.number_kinds import DATE_TIME, DOUBLE, EXACT, SHORT, UNKNOWN
 from spaseq.rdf.terms.term import XSD, literal_text, split_literal

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from spaseq.errors import Diagnostic, QueryError, QueryText, Span
 from spaseq.expr.compile import Options, problems
-from spaseq.expr.known_functions import known_functions
+from spaseq.expr.extension import known_functions
 from spaseq.lang import ast
 from spaseq.lang.depth import DEEPEST, too_deep, too_deep_groups
 from spaseq.lang.findings import Findings, TooManyErrors

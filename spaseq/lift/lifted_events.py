@@ -11,14 +11,13 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.compiled.arrays import Int64s
-from spaseq.lift.lift_plan import LiftPlan
+from spaseq.lift.lift_plan import LiftPlan, LostValue, lost_values
 from spaseq.lift.row_blocks import FilteredRows, RowBlock, TableBlock, TimedRows
 from spaseq.lift.row_solutions import SolutionMaker
 from spaseq.lift.template_graphs import MadeEvents, TemplateGraphs, joined, refuse_long_literals
-from spaseq.lift.watched_casts import LostValue, lost_values
 from spaseq.limits import DEFAULT_LIMITS, Limits
-from spaseq.rdf.columns.distinct_rows import repeated_rows
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
+from spaseq.rdf.columns.solution_batch import repeated_rows
 from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter

@@ -20,8 +20,8 @@ from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lang import ast
 from spaseq.lift.lane_terms import LaneTerms, SharedTexts
 from spaseq.lift.lanes import Lane
-from spaseq.rdf.columns.distinct_rows import repeated_rows
 from spaseq.rdf.columns.event_batch import EventBatch, GraphNames
+from spaseq.rdf.columns.solution_batch import repeated_rows
 
 MOST_WAYS = 16
 """A pattern with more ways is evaluated on triples."""

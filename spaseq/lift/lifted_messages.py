@@ -20,16 +20,15 @@ from spaseq.lang import ast
 from spaseq.lang.variables import walk
 from spaseq.lift.cells import Cell, Wrong
 from spaseq.lift.json_rows import JsonRows
-from spaseq.lift.lift_plan import ROW_NUMBER, Fields, LiftPlan
+from spaseq.lift.lift_plan import ROW_NUMBER, Fields, LiftPlan, LostValue, bad_row
 from spaseq.lift.lifted_events import EventMaker, LiftedBatch
 from spaseq.lift.row_blocks import FilteredRows, Report, RowBlock, TableBlock, TimedRows
 from spaseq.lift.table_files import TableFile, TableFormat
-from spaseq.lift.watched_casts import LostValue, bad_row
 from spaseq.limits import Limits
 from spaseq.logs.messages import NO_TIME, Message, MessageColumns
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT
-from spaseq.rdf.inputs.message_formats import CSV, TSV, PartOfFile
+from spaseq.rdf.inputs.formats import CSV, TSV, PartOfFile
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.terms.term import XSD, literal_text
 from spaseq.rdf.terms.times import UNTIMED, time_literal
@@ -193,7 +192,7 @@ def _array(name: str, messages: MessageColumns) -> Any:
     """An Arrow array of a field that messages have; None if it has a key that is no text."""
     import pyarrow as pa
 
-    from spaseq.lift.arrow_rows import term_array
+    from spaseq.lift.row_blocks import term_array
 
     match name:
         case "_topic":

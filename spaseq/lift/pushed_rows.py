@@ -11,12 +11,12 @@ import numpy as np
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError, UsageError
 from spaseq.lift.lift_checks import compiled_lift
-from spaseq.lift.lifted import text_of
+from spaseq.lift.lift_plan import LostValue
 from spaseq.lift.lifted_events import EventMaker
+from spaseq.lift.lifted_source import text_of
 from spaseq.lift.python_rows import dict_blocks
 from spaseq.lift.row_blocks import RowBlock
 from spaseq.lift.template_graphs import NO_TIME
-from spaseq.lift.watched_casts import LostValue
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter

@@ -16,11 +16,10 @@ from spaseq import thresholds
 from spaseq.errors import UsageError
 from spaseq.expr.numbers import MOST_DIGITS, Float, write_decimal, write_double
 from spaseq.expr.temporal import Duration, write_duration
-from spaseq.lift.arrow_rows import term_array
 from spaseq.lift.cells import Cell, Items, Wrong, has_surrogate, variable_of
 from spaseq.lift.json_rows import OBJECT, Flattening, element
 from spaseq.lift.lift_plan import Fields
-from spaseq.lift.row_blocks import RowBlock, TableBlock
+from spaseq.lift.row_blocks import RowBlock, TableBlock, term_array
 from spaseq.rdf.terms.term import XSD, literal_text
 
 _MOST_BITS = 13_000  # of integers, which Python writes in up to 4,300 digits

@@ -1,24 +1,256 @@
 """Rows as readers give them: lines of texts, in chunks and one by one, and blocks of consecutive
-rows: cells, tables, and rows that are not read.
+rows: cells, tables, and rows that are not read. Arrow tables and Parquet are columns of cells, by
+type (docs/lift.md#types). Fields whose values have several types are columns of N-Triples texts.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import date, timedelta
+from decimal import Decimal
 from typing import IO, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spaseq import thresholds
 from spaseq.compiled.arrays import Int64s
-from spaseq.lift.cells import Cell
+from spaseq.expr.numbers import Float, write_decimal, write_double
+from spaseq.expr.temporal import Duration, write_duration
+from spaseq.lift.cells import Cell, Items, Wrong, inner_name, variable_of
 from spaseq.limits import Limits
 from spaseq.rdf.inputs.files import READ_ERRORS
+from spaseq.rdf.terms.term import XSD, literal_text
+
+_MICROSECONDS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
+"""By unit: what its numbers are multiplied with and divided by to give microseconds."""
+
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # days from the epoch to years 1 and 9999
+_DAY = 86_400_000_000  # microseconds
 
 Report = Callable[[int, str, str], None]
 """Called with the line, the reason and the text of a row that is bad."""
 
 BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 23
+
+
+class TermType(pa.ExtensionType):  # type: ignore[misc]
+    """The type of such a column. No file has it."""
+
+    def __init__(self) -> None:
+        super().__init__(pa.large_string(), "spaseq.term")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type: Any, serialized: bytes) -> TermType:
+        return cls()
+
+
+def term_array(texts: Any) -> Any:
+    """A column of the texts (an Arrow array of large strings) of terms."""
+    return pa.ExtensionArray.from_storage(TermType(), texts)
+
+
+def table_variables(schema: Any) -> list[str]:
+    """The variables of all fields of a schema; a field in a struct counts, too."""
+    return [name for field in schema for name in _names(variable_of(field.name), field.type)]
+
+
+def _names(name: str, kind: Any) -> list[str]:
+    if not pa.types.is_struct(kind):
+        return [name]
+    fields = [kind.field(i) for i in range(kind.num_fields)]
+    return [name, *(n for f in fields for n in _names(name + inner_name(f.name), f.type))]
+
+
+def wanted_columns(schema: Any, wanted: frozenset[str]) -> list[str]:
+    """The names of the columns that have a wanted field."""
+    return [
+        field.name
+        for field in schema
+        if any(name in wanted for name in _names(variable_of(field.name), field.type))
+    ]
+
+
+def joined(batches: Iterable[Any]) -> Iterator[Any]:
+    """Record batches of about `table_rows` rows made of smaller ones, which must be alike.
+
+    An error comes after the rows that came before it.
+    """
+    waiting: list[Any] = []
+    rows, source = 0, iter(batches)
+    failure: Exception | None = None
+    while True:
+        try:
+            batch = next(source, None)
+        except Exception as error:  # of a reader: a file may be damaged
+            batch, failure = None, error
+        if waiting and (batch is None or rows + len(batch) > thresholds.current.table_rows):
+            yield from _one_batch(waiting)
+            waiting, rows = [], 0
+        if batch is None:
+            break
+        waiting.append(batch)
+        rows += len(batch)
+    if failure is not None:
+        raise failure
+
+
+def _one_batch(batches: list[Any]) -> list[Any]:
+    """Some batches as one, if their types can be joined."""
+    try:
+        return [pa.concat_batches(batches)]
+    except pa.ArrowException:
+        return batches
+
+
+def batch_columns(batch: Any, wanted: frozenset[str]) -> dict[str, list[Cell]]:
+    """The cells of a record batch's wanted fields."""
+    out: dict[str, list[Cell]] = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        _add(variable_of(name), column, wanted, out)
+    return out
+
+
+def _add(name: str, column: Any, wanted: frozenset[str] | None, out: dict[str, list[Cell]]) -> None:
+    if wanted is None or name in wanted:
+        out[name] = cells(column)
+    if pa.types.is_struct(column.type):
+        for number, inner in enumerate(column.flatten()):
+            _add(name + inner_name(column.type.field(number).name), inner, wanted, out)
+
+
+def cells(column: Any) -> list[Cell]:
+    """The cells of an Arrow array."""
+    kind = column.type
+    if isinstance(kind, TermType):
+        texts: list[Cell] = column.storage.to_pylist()
+        return texts
+    if isinstance(kind, pa.BaseExtensionType):
+        if kind.extension_name == "arrow.uuid":
+            return [None if v is None else literal_text(str(v)) for v in column.to_pylist()]
+        return [
+            None if v is None else Wrong(f"{kind} is no term") for v in column.storage.to_pylist()
+        ]
+    if pa.types.is_dictionary(kind):
+        return cells(column.dictionary_decode())
+    if _is_list(kind):
+        return _lists(column)
+    if pa.types.is_struct(kind):
+        return _all(column, Wrong("a struct is no term; its fields are"))
+    convert, values = _converted(column)
+    if convert is None:
+        return _all(column, Wrong(f"{kind} is no term"))
+    return [None if value is None else convert(value) for value in values]
+
+
+def _all(column: Any, cell: Cell) -> list[Cell]:
+    return [cell if valid else None for valid in column.is_valid().to_pylist()]
+
+
+def _is_list(kind: Any) -> bool:
+    t = pa.types
+    return bool(t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind))
+
+
+def _lists(column: Any) -> list[Cell]:
+    parts: dict[str, list[Cell]] = {}
+    _add("", pc.list_flatten(column), None, parts)
+    elements = [dict(zip(parts, row, strict=True)) for row in zip(*parts.values(), strict=True)]
+    out: list[Cell] = []
+    first = 0
+    for length in pc.list_value_length(column).to_pylist():
+        if length is None:
+            out.append(None)
+            continue
+        out.append(Items(tuple(elements[first : first + length])))
+        first += length
+    return out
+
+
+def _converted(column: Any) -> tuple[Callable[[Any], Cell] | None, list[Any]]:
+    """(function from a value to its cell, values); no function for types without terms."""
+    t, kind = pa.types, column.type
+    if t.is_null(kind):
+        return (lambda _: None), [None] * len(column)
+    if t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind):
+        return literal_text, column.to_pylist()
+    if t.is_boolean(kind):
+        return _typed("boolean", lambda v: "true" if v else "false"), column.to_pylist()
+    if t.is_integer(kind):
+        return _typed("integer", str), column.to_pylist()
+    if t.is_float64(kind):
+        return _typed("double", write_double), column.to_pylist()
+    if t.is_floating(kind):
+        return _typed("float", lambda v: write_double(Float(v))), column.to_pylist()
+    if t.is_decimal(kind):
+        return _typed("decimal", write_decimal), column.to_pylist()
+    return _temporal(column)
+
+
+def _temporal(column: Any) -> tuple[Callable[[Any], Cell] | None, list[Any]]:
+    t, kind = pa.types, column.type
+    if t.is_timestamp(kind):
+        return _date_time(*_MICROSECONDS[kind.unit]), column.cast(pa.int64()).to_pylist()
+    if t.is_date32(kind):
+        return _date, column.cast(pa.int32()).to_pylist()
+    if t.is_date64(kind):
+        days = column.cast(pa.int64()).to_pylist()
+        return (lambda ms: _date(ms // 86_400_000)), days
+    if t.is_time(kind):
+        number = pa.int32() if t.is_time32(kind) else pa.int64()
+        times, parts = _MICROSECONDS[kind.unit]
+        clock = _typed("time", lambda v: _clock(v * times // parts))
+        return clock, column.cast(number).to_pylist()
+    if t.is_duration(kind):
+        return _duration(*_MICROSECONDS[kind.unit]), column.cast(pa.int64()).to_pylist()
+    return None, []
+
+
+def _typed(datatype: str, write: Callable[[Any], str]) -> Callable[[Any], Cell]:
+    end = f'"^^<{XSD}{datatype}>'
+    return lambda value: f'"{write(value)}{end}'
+
+
+def _date_time(times: int, parts: int) -> Callable[[int], Cell]:
+    def convert(number: int) -> Cell:
+        days, clock = divmod(number * times // parts, _DAY)
+        if not _FIRST_DAY <= days <= _LAST_DAY:
+            return Wrong("a year outside 1 to 9999")
+        return f'"{_day(days)}T{_clock(clock)}Z"^^<{XSD}dateTime>'
+
+    return convert
+
+
+def _date(days: int) -> Cell:
+    if not _FIRST_DAY <= days <= _LAST_DAY:
+        return Wrong("a year outside 1 to 9999")
+    return f'"{_day(days)}"^^<{XSD}date>'
+
+
+def _day(days: int) -> str:
+    return (date(1970, 1, 1) + timedelta(days)).isoformat()
+
+
+def _clock(microseconds: int) -> str:
+    seconds, rest = divmod(microseconds, 1_000_000)
+    fraction = f".{rest:06}".rstrip("0") if rest else ""
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{fraction}"
+
+
+def _duration(times: int, parts: int) -> Callable[[int], Cell]:
+    def convert(number: int) -> Cell:
+        whole = abs(number) * times // parts
+        seconds = Decimal(whole if number >= 0 else -whole).scaleb(-6)
+        text = write_duration(Duration("dayTimeDuration", 0, seconds))
+        return f'"{text}"^^<{XSD}dayTimeDuration>'
+
+    return convert
 
 
 @dataclass
@@ -122,7 +354,6 @@ class TableBlock:
 
     def rows(self, wanted: frozenset[str]) -> RowBlock:
         """The rows with cells for the wanted fields."""
-        from spaseq.lift.arrow_rows import batch_columns  # it imports pyarrow
 
         numbers = [*range(self.first, self.first + len(self))]
         return RowBlock([*self.lines], numbers, batch_columns(self.batch, wanted))

@@ -11,13 +11,12 @@ from spaseq.algebra.constants import constant_text
 from spaseq.expr.casts import CASTS
 from spaseq.expr.compile import Options, compile_filter, compile_term, variables_of
 from spaseq.expr.env import Env, PlainEnv
-from spaseq.expr.known_functions import known_functions
+from spaseq.expr.extension import known_functions
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
 from spaseq.lift.cells import Cell, Items, Wrong, is_term, read_time, time_format, time_term
-from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, Unnest
+from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, Unnest, cast_of, watched_where
 from spaseq.lift.row_blocks import RowBlock
-from spaseq.lift.watched_casts import cast_of, watched_where
 from spaseq.rdf.terms.term import XSD, split_literal
 
 _REMEMBERED = 1 << 16

@@ -23,9 +23,8 @@ from spaseq.lift.row_blocks import FilteredRows, Report, RowBlock, TableBlock, T
 from spaseq.lift.row_groups import AskedRows, GroupUse, row_group_runs
 from spaseq.limits import Limits
 from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT, CsvDialect
-from spaseq.rdf.inputs.files import READ_ERRORS
+from spaseq.rdf.inputs.files import READ_ERRORS, UnpackedFile, report_after_end
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
-from spaseq.rdf.inputs.unpacking import UnpackedFile, report_after_end
 
 
 class TableFormat(Enum):
@@ -168,7 +167,7 @@ class TableFile:
         elif self.format in TEXT_FORMATS:
             self._opened(limits).close()
         else:
-            from spaseq.lift.arrow_rows import table_variables
+            from spaseq.lift.row_blocks import table_variables
 
             with closing(_OpenTable(self)) as table:
                 check_names(self.path, table_variables(table.schema), plan.fields)
@@ -229,7 +228,7 @@ class TableFile:
     def _table_blocks(
         self, plan: LiftPlan, known: KnownFields, asked: AskedRows | None
     ) -> Iterator[TableBlock | FilteredRows | TimedRows]:
-        from spaseq.lift.arrow_rows import table_variables
+        from spaseq.lift.row_blocks import table_variables
 
         with closing(_OpenTable(self)) as table:
             check_names(self.path, table_variables(table.schema), plan.fields)
@@ -284,7 +283,7 @@ class _OpenTable:
         self, plan: LiftPlan, known: KnownFields, asked: AskedRows | None = None
     ) -> Iterator[Any]:
         """Record batches of at most `table_rows` rows, and rows that need not be read."""
-        from spaseq.lift.arrow_rows import joined, wanted_columns
+        from spaseq.lift.row_blocks import joined, wanted_columns
 
         columns = wanted_columns(self.schema, plan.fields.wanted)
         if self._parquet:
@@ -311,8 +310,8 @@ class _OpenTable:
     def _row_groups(
         self, plan: LiftPlan, known: KnownFields, asked: AskedRows | None, columns: list[str]
     ) -> Iterator[Any]:
-        from spaseq.lift.arrow_rows import wanted_columns
         from spaseq.lift.lanes import times_of
+        from spaseq.lift.row_blocks import wanted_columns
 
         time = None if asked is None else surely_timed(plan, known)
         numbers = self._file.row_groups(self._reader.metadata.num_row_groups)

@@ -27,7 +27,7 @@ from spaseq.logs.frames import (
     notes_frame,
     read_frame,
 )
-from spaseq.storage.durable_files import sync_data, write_durably
+from spaseq.storage.checksums import sync_data, write_durably
 
 SEGMENT_BYTES = 64 * 2**20
 """A segment of this size is complete; the next commit begins another one."""

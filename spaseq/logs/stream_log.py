@@ -32,7 +32,7 @@ from spaseq.logs.messages import (
     arrived_at,
 )
 from spaseq.logs.segment_log import SEGMENT_BYTES, LogReader, SegmentLog
-from spaseq.storage.durable_files import write_durably
+from spaseq.storage.checksums import write_durably
 
 _HEAD = struct.Struct("<BqIqH")
 _MORE = struct.Struct("<qqI")

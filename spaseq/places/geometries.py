@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 import shapely
 
 from spaseq.compiled.arrays import Float64s, Indices
-from spaseq.places.bad_geometries import BadGeometryCount
 from spaseq.places.reference_systems import (
     DEFAULT,
     ReferenceSystem,
@@ -25,7 +24,7 @@ from spaseq.places.reference_systems import (
     reference_system,
     swapped,
 )
-from spaseq.places.vocabulary import GEO_JSON, WKT
+from spaseq.places.vocabulary import GEO_JSON, WKT, BadGeometryCount
 from spaseq.rdf.columns.term_columns import TextArray
 from spaseq.rdf.terms.term import literal_text, split_literal
 from spaseq.records import record

@@ -25,7 +25,7 @@ from spaseq.places.geometries import (
 )
 from spaseq.places.reference_systems import DEFAULT, reference_system
 from spaseq.places.relations import RELATIONS, Relation, holds, matrix_pattern
-from spaseq.places.units import METRES, OGC, metres_of
+from spaseq.places.vocabulary import METRES, OGC, metres_of
 from spaseq.rdf.terms.term import XSD, literal_text, split_literal
 
 Rows: TypeAlias = Sequence[Sequence[str]]

@@ -19,7 +19,7 @@ from spaseq.plan.query_plan import ChangingGraphs, QueryPlan, StageKey
 from spaseq.plan.rules.kept_groups import keeping_lasting
 from spaseq.plan.signatures import Hashes, Signature, hash_of
 from spaseq.plan.split_patterns import SplitPattern, reads, split
-from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionColumns
 
 HANDED_ON = tuple(n.RESERVED + place for place in ("subject", "predicate", "object"))
 """The variables that hold the triples of an event which stage 1 hands on, a row each."""
@@ -134,12 +134,3 @@ def _signed(signature: Signature, read: Sequence[str]) -> Signature:
         return hash_of(text), signature.canonical
 
     return Signature(made)
-
-
-def is_before_sequence(plan: QueryPlan) -> bool:
-    """Whether events are matched with graphs that change before the sequence takes them.
-
-    Windows and correlated GPMs need the graphs as they are when the sequence is there.
-    """
-    correlated = any(gpm.correlation is not None for gpm in plan.patterns.gpms)
-    return plan.changing is not None and not plan.inputs.windows and not correlated

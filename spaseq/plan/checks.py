@@ -8,7 +8,7 @@ from dataclasses import replace
 from spaseq.algebra.schema import Schema
 from spaseq.errors import NOWHERE, Diagnostic
 from spaseq.expr.compile import Options, problems
-from spaseq.expr.known_functions import known_functions
+from spaseq.expr.extension import known_functions
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.scope import seen_before

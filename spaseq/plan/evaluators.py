@@ -19,7 +19,6 @@ from spaseq.errors import UsageError
 from spaseq.lang import sequence as seq
 from spaseq.plan.query_plan import EvaluatorChoice, EvaluatorName, QueryPlan
 from spaseq.plan.sharing import (
-    keeps_all,
     obstacle_of_correlation,
     obstacle_to_chain,
     obstacle_to_sharing,
@@ -89,7 +88,7 @@ def obstacle_to_compiled_sets(plan: QueryPlan) -> str | None:
     """Why no kernel can run a sequence whose matches can share parts; None if one can."""
     sequence = plan.sequence
     try:
-        compares = plan.answers.strategy == "MAX" and not keeps_all(plan)
+        compares = plan.answers.strategy == "MAX" and not plan.keeps_all_matches
         gpms, streams = len(plan.patterns.gpms), len(plan.inputs.sources)
         check_letters(sequence.program, gpms, streams, compares)
         check_sets(sequence.partition, sequence.window)
@@ -180,7 +179,7 @@ def selects(plan: QueryPlan) -> bool:
     answers, evaluator = plan.answers, plan.sequence.evaluator
     if answers.strategy == "STRICT":
         return True
-    if evaluator.name not in SET_EVALUATORS or keeps_all(plan):
+    if evaluator.name not in SET_EVALUATORS or plan.keeps_all_matches:
         return False
     if answers.strategy == "MAX" and evaluator.key:
         return False
@@ -201,7 +200,7 @@ def consumes(plan: QueryPlan) -> bool:
         and not evaluator.key
         and answers.after_match.kind in ("CONSUME", "PAST LAST EVENT")
         and not answers.after_match.mute_ms
-        and (keeps_all(plan) or (selects(plan) and answers.strategy == "STRICT"))
+        and (plan.keeps_all_matches or (selects(plan) and answers.strategy == "STRICT"))
         and answers.having is None
         and not has_outer_negations(plan.sequence.program)
     )
@@ -218,7 +217,7 @@ def limits(plan: QueryPlan) -> bool:
     answers = plan.answers
     return (
         plan.sequence.evaluator.name in SET_EVALUATORS
-        and (keeps_all(plan) or selects(plan))
+        and (plan.keeps_all_matches or selects(plan))
         and answers.having is None
         and not has_outer_negations(plan.sequence.program)
         and not answers.distinct

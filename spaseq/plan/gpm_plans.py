@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from spaseq.algebra.nodes import possible, visible
 from spaseq.algebra.schema import Schema
-from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.translate import EVENT, GpmAlgebra, membership_pattern, split_gpm
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved

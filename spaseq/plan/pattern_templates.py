@@ -12,8 +12,7 @@ from dataclasses import replace
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.groups import conjoined
-from spaseq.algebra.nodes import expressions
-from spaseq.algebra.scope import certain
+from spaseq.algebra.nodes import certain, expressions
 from spaseq.expr.casts import CASTS
 from spaseq.expr.compile import Options
 from spaseq.expr.uses import calls_functions, is_volatile
@@ -58,12 +57,6 @@ class TemplateUse:
     constants: tuple[str, ...]
     private: frozenset[str]
     tests: tuple[ast.Expr, ...]
-
-
-def is_stateless(plan: QueryPlan) -> bool:
-    """Whether the solutions of a query's GPMs depend on the event and the knowledge base alone."""
-    shared = plan.patterns.evaluation.shared
-    return shared and not plan.sequence.needs_instants and not plan.inputs.services
 
 
 def template_of(

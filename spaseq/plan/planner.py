@@ -11,8 +11,7 @@ from spaseq.algebra.nodes import is_reserved
 from spaseq.algebra.schema import Schema
 from spaseq.automaton.program.repetitions import FEW_STATES
 from spaseq.expr.compile import Options
-from spaseq.expr.extension import Function
-from spaseq.expr.known_functions import known_functions
+from spaseq.expr.extension import Function, known_functions
 from spaseq.lang import ast
 from spaseq.lang import sequence as seq
 from spaseq.lang.format import format_query

@@ -9,8 +9,8 @@ from spaseq.algebra.constants import constant_text
 from spaseq.algebra.construct import Template
 from spaseq.algebra.nodes import Group, Pattern
 from spaseq.algebra.translate import Correlation
-from spaseq.automaton.program.match_sizes import required_gpms
 from spaseq.automaton.program.nfa import Program
+from spaseq.automaton.program.outer_steps import events_of_each_match, required_gpms
 from spaseq.automaton.program.window import Window
 from spaseq.expr.compile import Options
 from spaseq.lang import ast
@@ -19,7 +19,7 @@ from spaseq.lang.sequence import Chain
 from spaseq.lang.shapes import Shape, Shaped, is_made
 from spaseq.plan.signatures import UNSIGNED, Signature
 from spaseq.plan.split_patterns import SplitPattern
-from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionColumns
 from spaseq.records import record
 
 EvaluatorName: TypeAlias = Literal[
@@ -441,6 +441,29 @@ class QueryPlan:
     def made(self) -> str | None:
         """The IRI of the stream that the query registers, or of the graph that it maintains."""
         return self.maintained or self.identity.register
+
+    @property
+    def keeps_all_matches(self) -> bool:
+        """Whether the selection strategy keeps every match; MAX does if none contains another."""
+        strategy = self.answers.strategy
+        if strategy == "MAX":
+            return events_of_each_match(self.sequence.program) is not None
+        return strategy == "ALL"
+
+    @property
+    def is_stateless(self) -> bool:
+        """Whether the solutions of the GPMs depend on the event and the knowledge base alone."""
+        shared = self.patterns.evaluation.shared
+        return shared and not self.sequence.needs_instants and not self.inputs.services
+
+    @property
+    def is_matched_at_once(self) -> bool:
+        """Whether events are matched with graphs that change before the sequence takes them.
+
+        Windows and correlated GPMs need the graphs as they are when the sequence is there.
+        """
+        correlated = any(gpm.correlation is not None for gpm in self.patterns.gpms)
+        return self.changing is not None and not self.inputs.windows and not correlated
 
     @property
     def shape(self) -> Shape | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spaseq.automaton.program.match_sizes import events_of_each_match
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, Label, TakeLabel
 from spaseq.automaton.program.outer_steps import NotChecked, outer_negations
 from spaseq.automaton.sets.compilable_sets import check_waits
@@ -42,14 +41,6 @@ def sharing_key(plan: QueryPlan) -> tuple[str, ...]:
     return _Sharing(plan).key
 
 
-def keeps_all(plan: QueryPlan) -> bool:
-    """Whether the selection strategy keeps every match; MAX does if none contains another."""
-    strategy = plan.answers.strategy
-    if strategy == "MAX":
-        return events_of_each_match(plan.sequence.program) is not None
-    return strategy == "ALL"
-
-
 def obstacle_to_chain(plan: QueryPlan) -> str | None:
     """Why a sequence is more than single GPMs in a row; None if it is not."""
     for step in seq.steps(plan.sequence.chain):
@@ -58,7 +49,7 @@ def obstacle_to_chain(plan: QueryPlan) -> str | None:
                 return "it repeats a step"
             case seq.BinaryStep(kind):
                 return "it has alternatives" if kind == "|" else f"it has {kind}"
-    if plan.answers.strategy == "MAX" and not keeps_all(plan):
+    if plan.answers.strategy == "MAX" and not plan.keeps_all_matches:
         return "SELECT MAX compares matches"
     return None
 

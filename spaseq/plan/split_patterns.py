@@ -10,9 +10,8 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.constants import PARTS
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.nodes import expressions
+from spaseq.algebra.nodes import certain, expressions, possible, triple_variables, visible
 from spaseq.algebra.schema import Schema
-from spaseq.algebra.scope import certain, possible, triple_variables, visible
 from spaseq.expr.uses import is_volatile
 from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts, exists_uses, expression_variables

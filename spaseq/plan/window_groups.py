@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.scope import certain, possible, visible
+from spaseq.algebra.nodes import certain, possible, visible
 from spaseq.expr.uses import is_volatile
 from spaseq.lang import ast
 from spaseq.lang.variables import is_now, walk

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.scope import certain, possible, visible
+from spaseq.algebra.nodes import certain, possible, visible
 from spaseq.expr.uses import variables_of
 from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts

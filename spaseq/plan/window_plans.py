@@ -9,8 +9,8 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.needs import predicates_of_expression, predicates_read, together
+from spaseq.algebra.nodes import certain, possible, visible
 from spaseq.algebra.schema import Schema
-from spaseq.algebra.scope import certain, possible, visible
 from spaseq.algebra.substitution import sensitive
 from spaseq.algebra.translate import EVENT, GpmAlgebra, split_gpm
 from spaseq.errors import Diagnostic

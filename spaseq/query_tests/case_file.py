@@ -24,8 +24,7 @@ from spaseq.query_tests.case_nodes import (
     Row,
     turtle_graph,
 )
-from spaseq.rdf.terms.times import format_time, time_ms
-from spaseq.runtime.job.durations import milliseconds
+from spaseq.rdf.terms.times import format_time, milliseconds, time_ms
 from spaseq.storage.user_files import read_toml
 
 SUFFIX = ".test.toml"

@@ -19,10 +19,9 @@ from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.inputs.files import STDIN, InputFile
+from spaseq.rdf.inputs.files import STDIN, InputFile, report_after_end
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions, ignore
-from spaseq.rdf.inputs.unpacking import report_after_end
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE
 from spaseq.rdf.lines.arenas import ArenaPool
 from spaseq.rdf.lines.chunks import AfterSizedEvents, LineChunks, chunk_of

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.inputs.files import InputFile, announced, resolve_paths
+from spaseq.rdf.inputs.files import InputFile, announced, report_after_end, resolve_paths
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions, reading_threads
-from spaseq.rdf.inputs.unpacking import report_after_end
 
 __all__ = [
     "ArrivalClock",

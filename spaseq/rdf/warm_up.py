@@ -8,7 +8,12 @@ import numpy as np
 
 from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.kernels import PAD
-from spaseq.rdf.kernels.event_ranges import equal_times, event_rows, named_events, sized_events
+from spaseq.rdf.kernels.event_ranges import (
+    equal_times,
+    event_rows,
+    named_events,
+    sized_events,
+)
 from spaseq.rdf.kernels.lines import last_event_end, last_line_end
 from spaseq.rdf.kernels.message_graphs import find_apart
 from spaseq.rdf.kernels.shaped_lines import END
@@ -16,7 +21,7 @@ from spaseq.rdf.kernels.texts import CONSTANT, compacted, compacted_parts, holdi
 from spaseq.rdf.lines.arenas import ArenaPool, ReadArena
 from spaseq.rdf.lines.line_batches import times_of
 from spaseq.rdf.lines.statements import LineChunk, StatementReader
-from spaseq.rdf.messages.known_shapes import MessageShape
+from spaseq.rdf.messages.message_shapes import MessageShape
 from spaseq.rdf.terms.term import GENERATED_AT_TIME, XSD
 
 _TIME = f"<{GENERATED_AT_TIME}>"

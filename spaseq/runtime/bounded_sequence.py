@@ -17,11 +17,10 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from spaseq.algebra.answers import Answer, PartialAnswer
-from spaseq.collection_pause import collection_paused
+from spaseq.budget import Measures
 from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.measures import Measures
-from spaseq.plan.changing_graphs import is_before_sequence
+from spaseq.memory import collection_paused
 from spaseq.plan.families import UnitPlan
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -29,9 +28,8 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.reading_ahead import run_ahead
 from spaseq.records import record
-from spaseq.runtime.job.chaining import stream_of
 from spaseq.runtime.job.job import Job, counted
-from spaseq.runtime.job.unit_graph import UnitGraph
+from spaseq.runtime.job.unit_graph import UnitGraph, stream_of
 from spaseq.stages.held_answers import HeldAnswers
 from spaseq.stages.hopeless_rows import leave_out_hopeless
 from spaseq.stages.sorting import RowSorter
@@ -251,7 +249,7 @@ def steps(job: Job, node: SortedUnit, made: Made, end: int | None) -> Iterator[S
     with collection_paused():
         if job.measures is None and not leave_out_hopeless(plan, sorter):
             return
-    is_before = job.measures is None and is_before_sequence(plan)
+    is_before = job.measures is None and plan.is_matched_at_once
     staged = unit
     if is_before:
         staged = UnitPlan({unit.only[0]: replace(plan, changing=None)})

@@ -12,8 +12,7 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import OnBad, warn
-from spaseq.runtime.job.chaining import QueryGroup, stream_of
-from spaseq.runtime.job.unit_graph import UnitGraph
+from spaseq.runtime.job.unit_graph import QueryGroup, UnitGraph, stream_of
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit
 from spaseq.stages.query_units import QueryUnits
 from spaseq.stages.unit_stages import LazyStages

@@ -7,8 +7,8 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import nullcontext
 
 from spaseq.algebra.answers import Answer
-from spaseq.collection_pause import collection_paused, old_objects_kept
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.memory import collection_paused, old_objects_kept
 from spaseq.plan.families import families_of, may_begin
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.runtime.bounded_sequence import SortedUnit, sequenced

@@ -13,17 +13,17 @@ from spaseq import thresholds
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.algebra.graph_changes import changes_of
 from spaseq.automaton.run.waiting_limit import Excess
-from spaseq.collection_pause import collection_paused
 from spaseq.errors import RunError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.knowledge_versions import TimedChange
+from spaseq.memory import collection_paused
 from spaseq.plan import families as families_module
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.rules.kept_groups import keeping_lasting
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.terms.term import Triple
-from spaseq.runtime.job.chaining import order_with, stream_of
+from spaseq.runtime.job.unit_graph import order_with, stream_of
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, may_fail, restored_unit
 from spaseq.runtime.running_units import RunningUnits
 from spaseq.stages.maintained_graphs import MaintainedGraphs, MaintainedState

@@ -18,13 +18,12 @@ from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
 from spaseq.plan.families import Family, UnitPlan, family_again
-from spaseq.plan.pattern_templates import is_stateless
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.program_events import batch_of_event
 from spaseq.rdf.terms.term import Triple
-from spaseq.runtime.job.chaining import RegisteredStream
+from spaseq.runtime.job.unit_graph import RegisteredStream
 from spaseq.stages.unit_stages import MatchingStage, Rows, StageFactory
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
@@ -180,7 +179,7 @@ class PushedUnit:
         if iri not in self._needs:
             plan = self.plan
             is_asked = self.is_family or plan.inputs.windows or plan.changing is not None
-            self._needs[iri] = None if is_asked or not is_stateless(plan) else _needs(plan, iri)
+            self._needs[iri] = None if is_asked or not plan.is_stateless else _needs(plan, iri)
         return self._needs[iri]
 
     def match_event(

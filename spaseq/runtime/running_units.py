@@ -1,4 +1,8 @@
-"""The graph of the units that run, over streams that go on: which may have answers, and when."""
+"""The graph of the units that run, over streams that go on: which may have answers, and when; and
+which of many queries a pushed event may concern, by the triples that their patterns need.
+
+Of a thousand standing queries an event concerns a few. To ask each takes a millisecond and more.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,56 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from spaseq import thresholds
+from spaseq.algebra.needs import Need
 from spaseq.plan.families import family_key
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.arrivals.passing_time import Watched
 from spaseq.runtime.job.unit_graph import UnitGraph
-from spaseq.runtime.possible_units import PossibleUnits
 from spaseq.runtime.pushed_units import PushedUnit
+
+
+class PossibleUnits:
+    """What reads a stream, found by the triples of an event.
+
+    Each pattern stands at the one of its triples that the fewest other patterns need.
+    """
+
+    def __init__(self, iri: str, units: Sequence[PushedUnit]) -> None:
+        """`units` read the stream `iri`; they are in reading order."""
+        self._iri, self._units = iri, list[PushedUnit]()
+        self._always: list[int] = []  # the numbers of units that each event may concern
+        self._patterns: dict[Need, list[tuple[int, frozenset[Need]]]] = {}
+        known = [unit.needs(iri) for unit in units]
+        self._uses = Counter(need for own in known for some in own or () for need in some)
+        for unit, own in zip(units, known, strict=True):
+            self._add(unit, own)
+
+    def add(self, unit: PushedUnit) -> None:
+        """Take a unit that comes after all others."""
+        own = unit.needs(self._iri)
+        self._uses.update(need for some in own or () for need in some)
+        self._add(unit, own)
+
+    def _add(self, unit: PushedUnit, own: Iterable[frozenset[Need]] | None) -> None:
+        number = len(self._units)
+        self._units.append(unit)
+        if own is None:
+            self._always.append(number)
+            return
+        for some in own:
+            rarest = min(some, key=lambda need: (self._uses[need], need[0], need[1] or ""))
+            self._patterns.setdefault(rarest, []).append((number, some))
+
+    def of(self, triples: Sequence[Triple]) -> list[PushedUnit]:
+        """The units of which an event with these triples may have solutions, in reading order."""
+        marks: set[Need] = {(p, o) for _, p, o in triples}
+        marks.update([(p, None) for _, p, _ in triples])
+        found = {*self._always}
+        patterns = self._patterns
+        for mark in marks:
+            if mark in patterns:
+                found.update([number for number, some in patterns[mark] if some <= marks])
+        return [self._units[number] for number in sorted(found)]
 
 
 class RunningUnits(UnitGraph[PushedUnit]):

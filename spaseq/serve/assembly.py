@@ -35,9 +35,9 @@ from spaseq.runtime.live.deliveries import SinkSettings, check_names
 from spaseq.runtime.live.delivery import Terms
 from spaseq.runtime.live.graph_changes import MOST_BYTES, GraphView
 from spaseq.runtime.live.graph_log import first_graphs
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.live_directory import StandingOptions
 from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
-from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.query_changes import QueryChange
 from spaseq.runtime.live.run_views import QueryView
 from spaseq.runtime.live.standing_run import StandingRun
@@ -47,12 +47,11 @@ from spaseq.serve.configured_streams import RECORD, record_of, stream_of
 from spaseq.serve.guard import Access, Token, tokens_of
 from spaseq.serve.history import BY_FILE, Audit
 from spaseq.serve.http_server import check_tls
-from spaseq.serve.logged_events import LoggedEvents, StreamReading, TraceEvents
+from spaseq.serve.logged_events import LoggedEvents, StreamReading, TraceEvents, UsedKnowledge
 from spaseq.serve.posted_events import KeptReplies, MessageReading, PostedStream
 from spaseq.serve.query_files import checked_query
 from spaseq.serve.said_events import EventWords, SaidEvents
 from spaseq.serve.server_state import ServerParts
-from spaseq.serve.used_knowledge import UsedKnowledge
 from spaseq.storage.user_files import read_user_text
 
 _SINK_OPTIONS = (

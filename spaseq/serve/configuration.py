@@ -16,8 +16,7 @@ from spaseq.kb.service_address import is_url
 from spaseq.kb.watched_graphs import KeptGraph
 from spaseq.lang.spelling import suggested
 from spaseq.rdf.terms.term import is_absolute_iri
-from spaseq.rdf.terms.times import TIME_UNITS
-from spaseq.runtime.job.durations import milliseconds
+from spaseq.rdf.terms.times import TIME_UNITS, milliseconds
 from spaseq.storage.user_files import read_toml
 
 _BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}

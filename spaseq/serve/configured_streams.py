@@ -11,7 +11,7 @@ from typing import Any
 from spaseq.api.streams import stream_source
 from spaseq.errors import InputError, UsageError
 from spaseq.lift.cells import field_types
-from spaseq.lift.lifted import Lifted
+from spaseq.lift.lifted_source import Lifted
 from spaseq.options import (
     FileSourceSettings,
     FollowOptions,
@@ -20,12 +20,11 @@ from spaseq.options import (
     RuntimeOptions,
 )
 from spaseq.rdf.inputs.stream_options import MessageOptions
-from spaseq.runtime.arrivals.checked_json import read_json
-from spaseq.runtime.live.live_stream import LiveStream
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.serve.configuration import Configuration
 from spaseq.sources.broker_stream import POSTED, BrokerStream
 from spaseq.sources.json_ld import JsonLd
-from spaseq.storage.checksums import with_checksum_line
+from spaseq.storage.checksums import read_json, with_checksum_line
 from spaseq.storage.user_files import read_user_text
 
 RECORD = "streams.json"

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 from spaseq.message_text import one_line, without_passwords
 from spaseq.rdf.terms.times import format_time
-from spaseq.sinks.line_file import append_line
+from spaseq.sinks.base import append_line
 
 FORMATS = ("text", "json")
 

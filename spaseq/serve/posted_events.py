@@ -22,10 +22,9 @@ from spaseq.lift.json_rows import begins_with_line, elements
 from spaseq.logs.messages import UNNUMBERED, Message
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.graph_times import LOST_QUAD
-from spaseq.rdf.inputs.formats import Format
-from spaseq.rdf.inputs.message_formats import MEDIA_TYPES, format_of_media, message_format
+from spaseq.rdf.inputs.formats import MEDIA_TYPES, Format, format_of_media, message_format
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
-from spaseq.rdf.lines.line_parser import graph_named, parse_nquads_line
+from spaseq.rdf.lines.statements import graph_named, parse_nquads_line
 from spaseq.rdf.terms.term import iri_text
 from spaseq.runtime.live.partition_clocks import GivenEvents
 from spaseq.serve.requests import Refused

@@ -10,7 +10,7 @@ from spaseq.automaton.run.live_states import LiveStates
 from spaseq.errors import SpaseqError
 from spaseq.rdf.terms.times import format_time
 from spaseq.render.explain import Explanation, explained
-from spaseq.render.picture.live import UNKNOWN, drawn_counts
+from spaseq.render.picture.diagram import UNKNOWN, drawn_counts
 from spaseq.render.plan_json import automaton_json
 from spaseq.runtime.live.run_views import QueryView, QueryWaits, StreamView
 from spaseq.serve.query_files import checked_query, missing_streams

@@ -16,7 +16,7 @@ from spaseq.lang.spelling import suggested
 from spaseq.plan.planning_options import CompileOptions
 from spaseq.runtime.live.standing_run import StandingRun, UnknownQuery
 from spaseq.serve.history import BY_FILE, Audit, Versions, What
-from spaseq.storage.durable_files import sync_directory, write_durably
+from spaseq.storage.checksums import sync_directory, write_durably
 
 SUFFIX = ".rq"
 

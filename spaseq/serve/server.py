@@ -22,7 +22,7 @@ from spaseq.runtime.live.standing_run import StandingRun
 from spaseq.serve import feed_routes as feed
 from spaseq.serve import graph_routes as graphs
 from spaseq.serve import query_routes as queries
-from spaseq.serve import status_routes as status
+from spaseq.serve import stream_routes as status
 from spaseq.serve import stream_routes as streams
 from spaseq.serve.answer_feed import AnswerFeed
 from spaseq.serve.guard import Guard

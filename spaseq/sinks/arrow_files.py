@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError, UsageError
 from spaseq.scratch import ScratchDirectory
-from spaseq.sinks.base import Sink
-from spaseq.sinks.line_file import LineFile
+from spaseq.sinks.base import LineFile, Sink
 
 if TYPE_CHECKING:
     import pyarrow as pa

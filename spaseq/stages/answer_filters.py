@@ -18,7 +18,6 @@ from spaseq.automaton.run.matches import PartitionKey, SequenceMatch, partition_
 from spaseq.errors import RunError
 from spaseq.plan.evaluators import selects, skips_nothing
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.plan.sharing import keeps_all
 from spaseq.stages.answers import Projection, order_of
 from spaseq.stateful import Stateful
 
@@ -72,7 +71,7 @@ class AnswerFilters(Stateful):
         answers = plan.answers
         self._skips = not skips_nothing(plan)
         self._keeps_all = (
-            (keeps_all(plan) or selects(plan))
+            (plan.keeps_all_matches or selects(plan))
             and not self._skips
             and not answers.distinct
             and answers.template is None
@@ -89,7 +88,7 @@ class AnswerFilters(Stateful):
         if not items:
             return []
         items = [items[i] for i in order_of([answer for _, answer in items])]
-        if not keeps_all(self._plan) and not selects(self._plan):
+        if not self._plan.keeps_all_matches and not selects(self._plan):
             items = self._selected(items)
         if self._skips:
             last = items[-1][1].end[0] if items else None

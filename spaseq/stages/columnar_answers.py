@@ -14,9 +14,7 @@ from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lang.shapes import QUERY, is_made
 from spaseq.plan.evaluators import limits, selects, skips_nothing
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.plan.sharing import keeps_all
-from spaseq.rdf.columns.distinct_rows import row_order
-from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_batch import SolutionBatch, row_order
 from spaseq.rdf.columns.term_columns import TermColumn, distinct_codes
 from spaseq.records import record
 from spaseq.stages.answers import order_of
@@ -149,7 +147,7 @@ def can_be_columns(plan: QueryPlan, limit: int | None) -> bool:
     answers, template = plan.answers, plan.answers.template
     return (
         plan.sequence.evaluator.name in _EVALUATORS
-        and (keeps_all(plan) or selects(plan))
+        and (plan.keeps_all_matches or selects(plan))
         and skips_nothing(plan)
         and not answers.distinct
         and (template is None or template.graph is None or _has_columns(template))

@@ -9,7 +9,7 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.algebra import nodes as n
-from spaseq.algebra.scope import visible
+from spaseq.algebra.nodes import visible
 from spaseq.budget import Budget, LimitExceeded, current_budget, spending
 from spaseq.compiled.arrays import Bools, Indices, Int64s
 from spaseq.expr.columns import TermRows, filter_rows
@@ -19,8 +19,7 @@ from spaseq.lang.variables import expression_variables
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.split_patterns import GraphStep, GraphTriples
-from spaseq.rdf.columns.distinct_rows import first_rows
-from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_batch import SolutionBatch, first_rows
 from spaseq.rdf.columns.term_columns import RowSelection, TermColumn, distinct
 from spaseq.rdf.columns.term_tables import ExtendedTerms
 from spaseq.rdf.inputs.stream_options import OnBad, over_limit

@@ -21,7 +21,6 @@ from spaseq.automaton.run.machine import CorrelatedSolver
 from spaseq.automaton.run.waiting_limit import Excess, Member, WaitingLimit
 from spaseq.automaton.sequencer import sequencer
 from spaseq.budget import Budget, spending
-from spaseq.collection_pause import collection_paused
 from spaseq.expr.env import ExpressionError
 from spaseq.expr.uses import calls_functions
 from spaseq.gpm.correlated import CorrelatedEvaluator
@@ -29,6 +28,7 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import EARLIEST, Values
 from spaseq.lang import ast
 from spaseq.limits import Limits
+from spaseq.memory import collection_paused
 from spaseq.options import StageOptions
 from spaseq.plan.evaluators import limits
 from spaseq.plan.query_plan import QueryPlan
@@ -41,7 +41,7 @@ from spaseq.stages.canonical_rows import CanonicalRows
 from spaseq.stages.columnar_answers import ColumnarAnswers, can_be_columns
 from spaseq.stages.hopeless_rows import LeftOutRows
 from spaseq.stages.machine_of_plan import machine_of, waiting_limit
-from spaseq.stages.reorder_buffer import ReorderBuffer
+from spaseq.stages.sorting import ReorderBuffer
 from spaseq.stateful import Stateful
 from spaseq.storage.safe_pickles import BROKEN
 

@@ -23,7 +23,7 @@ from spaseq.gpm.graphs.vertical_partition import (
     VerticalPartition,
 )
 from spaseq.gpm.pattern_stage import PatternStage
-from spaseq.gpm.single_event.few_events import BatchGraphs, SomeEventsEvaluator
+from spaseq.gpm.single_event.event_stage import BatchGraphs, SomeEventsEvaluator
 from spaseq.gpm.solution_rows import are_several, distinct_solutions
 from spaseq.gpm.solutions.joins import KeyIndex
 from spaseq.gpm.solutions.lazy_columns import Lexicon

@@ -1,7 +1,8 @@
-"""External sorting of solutions by time, for bounded runs.
+"""Rows in order of time: external sorting, for bounded runs, and rows that came before their time.
 
 Rows become sorted runs, which stay in memory up to a bound. Beyond it they are written to temporary
-Arrow files. Rows that arrive in order extend one run, without a sort. Reading merges the runs.
+Arrow files. Rows that arrive in order extend one run, without a sort. Reading merges the runs. In
+other runs rows wait until the watermark reaches them.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ import pyarrow as pa
 from spaseq import thresholds
 from spaseq.compiled.arrays import Indices
 from spaseq.errors import RunError
-from spaseq.machine_memory import machine_memory
+from spaseq.memory import machine_memory
 from spaseq.rdf.columns.event_batch import NO_NAMES, WHOLE, NameForm, common_form
-from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch, SolutionCodec
-from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch, SolutionCodec, SolutionColumns
 from spaseq.scratch import ScratchDirectory
+from spaseq.stateful import Stateful
 
 BATCH_BYTES = 4096
 """What a batch takes in memory beside its columns, about."""
@@ -337,3 +338,55 @@ def _read_on(head: _Head, safe: int) -> list[SolutionBatch]:
             break
         due += _cut(head, safe)
     return due
+
+
+class ReorderBuffer(Stateful):
+    """Takes rows in any order of time, and gives those up to a time."""
+
+    STATE = (("_batches", "_compact"),)
+
+    def __init__(self, columns: SolutionColumns) -> None:
+        self._columns = columns
+        self._batches: list[SolutionBatch] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._batches)
+
+    def push(self, rows: SolutionBatch) -> None:
+        """Take rows."""
+        if len(rows):
+            self._batches.append(rows)
+
+    def batches(self) -> list[SolutionBatch]:
+        """The rows that wait."""
+        return self._batches
+
+    def take_all(self) -> list[SolutionBatch]:
+        """The rows that wait, which leave."""
+        batches, self._batches = self._batches, []
+        return batches
+
+    def last_time(self) -> int:
+        """The time (ms) of the last row."""
+        return max(int(batch.time.max()) for batch in self._batches)
+
+    def due(self, until: int) -> SolutionBatch:
+        """The rows at or before a time (ms), which leave."""
+        due: list[SolutionBatch] = []
+        later: list[SolutionBatch] = []
+        for batch in self._batches:
+            if batch.time.max() <= until:
+                due.append(batch)
+                continue
+            mask = batch.time <= until
+            if not mask.any():
+                later.append(batch)
+            else:
+                due.append(batch.take(np.flatnonzero(mask)))
+                later.append(batch.take(np.flatnonzero(~mask)))
+        self._batches = later
+        return SolutionBatch.concat(due, self._columns)
+
+    @property
+    def _compact(self) -> list[SolutionBatch]:
+        return [batch.compact() for batch in self._batches]

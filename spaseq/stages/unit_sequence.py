@@ -22,8 +22,8 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import OnBad, ignore, warn
 from spaseq.stages.answer_filters import Answering
 from spaseq.stages.member_answers import MemberAnswers
-from spaseq.stages.reorder_buffer import ReorderBuffer
 from spaseq.stages.sequence import EVER, SequenceStage
+from spaseq.stages.sorting import ReorderBuffer
 from spaseq.stages.waiting_rows import WaitingRows
 from spaseq.windows.window_runs import longest_wait
 

@@ -1,18 +1,32 @@
-"""Checksums that tell a damaged file from a whole one.
+"""Files that are on disk when a function returns, checksums that tell a damaged file from a whole
+one, and small JSON files that a run resumes from: replaced whole, with a checksum as last line.
 
-They find every single damaged byte and every cut. They are no protection from somebody who forges a
-file: whoever can write the file can write its checksum.
+Checksums find every single damaged byte and every cut. They are no protection from somebody who
+forges a file: whoever can write the file can write its checksum.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import stat
 import struct
 import zlib
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, TextIO, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from spaseq.errors import RunError
+
+T = TypeVar("T")
+
+_WRONG = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
+"""The errors that another value than the expected one raises."""
 
 
 class Damaged(ValueError):
@@ -131,3 +145,101 @@ def _sums(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
     rest[: len(data) - whole] = data[whole:]
     parts = [p.view("<u8").reshape(-1, BLOCK_BYTES // 8) for p in (data[:whole], rest)]
     return np.concatenate([part.sum(axis=1, dtype="<u8") for part in parts])
+
+
+def is_regular(file: TextIO) -> bool:
+    """Whether a file can be cut; terminals and pipes cannot."""
+    try:
+        return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def size_of(file: TextIO) -> int:
+    """The size of a file, with what waits to be written."""
+    file.flush()
+    return os.fstat(file.fileno()).st_size
+
+
+def cut_to(file: TextIO, size: int) -> None:
+    """Cut a file that is open for appending; RunError if it is shorter."""
+    if size_of(file) < size:
+        raise RunError(f"{file.name} has been changed: it is shorter than it was")
+    os.ftruncate(file.fileno(), size)
+    file.seek(0, os.SEEK_END)
+
+
+def sync_data(descriptor: int) -> None:
+    """Wait until what was written to a file is on disk."""
+    getattr(os, "fdatasync", os.fsync)(descriptor)  # macOS has no fdatasync
+
+
+def sync_file(path: Path) -> None:
+    """Wait until what is in a file is on disk."""
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        sync_data(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_directory(directory: Path) -> None:
+    """Wait until the names in a directory are on disk."""
+    if os.name == "nt":  # Windows opens no directories
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Replace a file, or leave it as it was, whenever the process or the machine stops.
+
+    Raises:
+        OSError: the file cannot be written; the old one is still there.
+    """
+    fresh = path.with_name(f".{path.name}.new")
+    try:
+        with fresh.open("wb") as file:
+            file.write(data)
+            file.flush()
+            sync_data(file.fileno())
+        fresh.replace(path)
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
+def write_json(path: Path, value: object, indent: int | None = None) -> None:
+    """Replace a file, or leave it as it is, whenever the process is killed."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh.write_text(with_checksum_line(json.dumps(value, indent=indent)), "utf-8")
+    fresh.replace(path)
+
+
+def read_json(path: Path, use: Callable[[Any], T]) -> T:
+    """The result of `use` for the value in a file that `write_json` wrote.
+
+    Earlier versions wrote no checksum.
+
+    Raises:
+        RunError: the file cannot be read, is damaged, or `use` cannot take its value.
+    """
+    try:
+        text = path.read_text("utf-8")
+        content = without_checksum_line(text)
+        return use(json.loads(text if content is None else content))
+    except (OSError, *_WRONG) as error:
+        raise damaged(path, error) from error
+
+
+def damaged(path: Path, reason: object) -> RunError:
+    """The error for a file that a run cannot resume from."""
+    return RunError(
+        f"{path} is damaged, so the run cannot go on: {reason}. Restore its directory from a "
+        "copy, or start again with an empty one"
+    )

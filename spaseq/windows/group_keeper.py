@@ -15,7 +15,7 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.gpm.evaluator import CurrentEvaluator, EventSolutions
-from spaseq.gpm.graphs.window_partition import SolutionsPartition
+from spaseq.gpm.graphs.vertical_partition import SolutionsPartition
 from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptGroups, QueryPlan

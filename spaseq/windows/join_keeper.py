@@ -13,10 +13,10 @@ from types import MappingProxyType
 import numpy as np
 
 from spaseq import thresholds
-from spaseq.algebra.scope import possible, visible
+from spaseq.algebra.nodes import possible, visible
 from spaseq.compiled.arrays import Array, Bools, Int64s
 from spaseq.gpm.evaluator import CurrentEvaluator
-from spaseq.gpm.graphs.window_partition import ScopedTerms
+from spaseq.gpm.graphs.vertical_partition import ScopedTerms
 from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import JoinedPart, KeptJoin, QueryPlan

@@ -16,7 +16,7 @@ import numpy as np
 from spaseq.algebra import nodes as n
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.gpm.evaluator import EventSolutions
-from spaseq.gpm.graphs.window_partition import SolutionsPartition, ranges
+from spaseq.gpm.graphs.vertical_partition import SolutionsPartition, ranges
 from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
-from spaseq.gpm.graphs.window_partition import ranges
+from spaseq.gpm.graphs.vertical_partition import ranges
 from spaseq.plan.query_plan import EachEventExtent, Extent, PanesExtent, SessionExtent
 from spaseq.records import record
 from spaseq.stateful import Stateful

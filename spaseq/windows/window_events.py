@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from spaseq.algebra.answers import extent_text
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.gpm.evaluator import EventSolutions
-from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.gpm.graphs.window_partition import (
+from spaseq.gpm.graphs.vertical_partition import (
     ScopedTerms,
+    VerticalPartition,
     WindowContent,
     WindowPartition,
     ranges,

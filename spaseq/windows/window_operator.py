@@ -23,7 +23,7 @@ from spaseq.compiled.arrays import Int64s
 from spaseq.expr.temporal import moment_of_ms
 from spaseq.expr.values import encode
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
-from spaseq.gpm.graphs.window_partition import WindowPartition
+from spaseq.gpm.graphs.vertical_partition import WindowPartition
 from spaseq.gpm.solution_rows import SolutionRows, distinct_solutions, without_private
 from spaseq.gpm.solutions.lazy_columns import encoded
 from spaseq.kb.knowledge import KnowledgeBase
@@ -31,8 +31,7 @@ from spaseq.lang.variables import exists_uses
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.plan.query_plan import EachEventExtent, GpmPlan, KeptJoin, QueryPlan, WindowSource
 from spaseq.plan.window_plans import NOW
-from spaseq.rdf.columns.distinct_rows import first_rows
-from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch, first_rows
 from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn
 from spaseq.rdf.terms.times import format_time
@@ -265,7 +264,7 @@ class WindowOperator(Stateful):
 
     def _report_failures(self, evaluator: GpmEvaluator, gpm: GpmPlan) -> None:
         """Report the graphs of the knowledge base at endpoints that gave no answer."""
-        for failed in evaluator.services.take_failures():
+        for failed in evaluator.take_failures():
             at = f"a window event of {gpm.name}"
             self._on_bad(BadInput(failed.url, None, f"no answer: {failed.reason}", at))
 

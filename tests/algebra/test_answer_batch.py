@@ -13,7 +13,7 @@ from spaseq.algebra.answer_batch import SharedPart
 from spaseq.rdf.terms.term import XSD, plain_text
 from spaseq.sinks import open_sink
 from spaseq.sinks.answer_json import answer_json
-from spaseq.sinks.line_file import open_lines
+from spaseq.sinks.base import open_lines
 from tests.thresholds import Force
 
 QUERY = """PREFIX : <http://e/>

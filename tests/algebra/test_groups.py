@@ -6,7 +6,7 @@ import pytest
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.scope import certain, possible
+from spaseq.algebra.nodes import certain, possible
 from spaseq.lang import ast
 from tests.algebra.text import group_of, shown
 

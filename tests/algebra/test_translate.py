@@ -6,7 +6,7 @@ import pytest
 
 from spaseq.algebra import substitution
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.scope import visible
+from spaseq.algebra.nodes import visible
 from spaseq.algebra.translate import split_gpm, without_filters
 from tests.algebra.text import expression, gpm_of, group_of, shown
 

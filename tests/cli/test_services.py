@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from spaseq.kb.endpoint_answers import shared_cache
+from spaseq.kb.endpoint import shared_cache
 from tests.cli.test_run import KB, Done, Place, place, prices
 from tests.kb import sparql_server as s
 from tests.sizes import first_of

@@ -26,7 +26,6 @@ import pandas, pyarrow
 assert pyarrow.array(pandas.Series([1, 2])).to_pylist() == [1, 2]
 """
 
-
 UNUSED = (
     "spaseq.alert_templates",
     "spaseq.api.answers",
@@ -38,10 +37,10 @@ UNUSED = (
     "spaseq.diagnosis",
     "spaseq.first_steps",
     "spaseq.gpm.graphs.paths",
-    "spaseq.gpm.graphs.virtual_bgp",
+    "spaseq.gpm.graphs.event_bgp",
     "spaseq.gpm.patterns.window_operators",
     "spaseq.gpm.single_event",
-    "spaseq.gpm.solutions.places",
+    "spaseq.gpm.solutions.joins",
     "spaseq.lift.lift_plan",
     "spaseq.lift.table_files",
     "spaseq.logs",

@@ -15,7 +15,7 @@ import pytest
 from spaseq.connectors import arriving_files
 from spaseq.connectors.arriving_files import ArrivingFiles
 from spaseq.errors import InputError
-from spaseq.rdf.inputs.message_formats import part_of_file
+from spaseq.rdf.inputs.formats import part_of_file
 from spaseq.rdf.inputs.stream_options import MessageOptions, StreamOptions
 from tests.connectors.intake import ListIntake
 

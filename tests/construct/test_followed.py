@@ -15,8 +15,8 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.options import FollowOptions
 from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job
+from spaseq.runtime.job.unit_graph import reading_order
 from spaseq.runtime.spark.following.follow import follow, run
 from spaseq.sources.files import FileSource
 from tests.construct.test_chains import DOUBLE_FALLS, FALLS, VALUES, E

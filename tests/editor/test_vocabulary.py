@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spaseq.editor.settings import EditorSettings, path_in, settings_of
+from spaseq.editor.protocol import EditorSettings, path_in, settings_of
 from spaseq.editor.vocabulary import Vocabulary, add_source, loaded
 
 TURTLE = """\

@@ -7,8 +7,7 @@ import pytest
 import spaseq
 from spaseq.budget import Budget, LimitExceeded, spending
 from spaseq.expr.aggregates import as_list, group_concat
-from spaseq.expr.functions.patterns import replaced
-from spaseq.expr.functions.strings import concatenation, encode_for_uri, upper
+from spaseq.expr.functions.strings import concatenation, encode_for_uri, replaced, upper
 from spaseq.limits import Limits
 from spaseq.rdf.inputs.stream_options import BadInput
 from tests.hostile import run_bounded

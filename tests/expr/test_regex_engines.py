@@ -176,7 +176,7 @@ def test_python_ends_on_all_texts_that_it_gets(pattern: str, unit: str) -> None:
 
 HOSTILE = r"""
 import time
-from spaseq.expr.functions.patterns import matches, replaced
+from spaseq.expr.functions.strings import matches, replaced
 from spaseq.budget import Budget, LimitExceeded, spending
 from spaseq.expr.env import ExpressionError
 from spaseq.limits import Limits

@@ -10,8 +10,11 @@ import io
 import pyoxigraph as ox
 
 from spaseq.limits import DEFAULT_LIMITS
-from spaseq.rdf.documents.document_events import document_statements
-from spaseq.rdf.documents.document_lines import DOCUMENT_FORMATS, DocumentLines
+from spaseq.rdf.documents.document_events import (
+    DOCUMENT_FORMATS,
+    DocumentLines,
+    document_statements,
+)
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import BadInput
 from tests.fuzz.mutation import BYTES, UNICODE, Pieces

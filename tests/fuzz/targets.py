@@ -28,9 +28,8 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.program_events import batch_from_events
 from spaseq.render.explain import FORMATS, explained
-from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.stages.sequence import SequenceStage
-from spaseq.storage.checksums import unsealed
+from spaseq.storage.checksums import read_json, unsealed, write_json
 from tests.fuzz import documents, lines
 from tests.fuzz.mutation import BYTES, UNICODE, Pieces
 from tests.rspql.test_meaning import CASES, question

@@ -14,8 +14,8 @@ from rdflib.plugins.sparql import prepareQuery
 
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
+from spaseq.algebra.nodes import possible, visible
 from spaseq.algebra.schema import Schema
-from spaseq.algebra.scope import possible, visible
 from spaseq.expr.compile import Options
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.kb.knowledge import KnowledgeBase

@@ -69,7 +69,7 @@ def rows(
         texts = {v: found.terms[c] for v, c in codes.items() if c >= 0}
         row = frozenset((v, "_:" if t.startswith("_:") else t) for v, t in texts.items())
         each[event][row] += 1
-    return each, evaluator.services.take_failures()
+    return each, evaluator.take_failures()
 
 
 def remote(server: s.SparqlServer, **options: object) -> KnowledgeBase:

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 
 import pyoxigraph as ox
 
-from spaseq.kb.endpoint_answers import shared_cache
+from spaseq.kb.endpoint import shared_cache
 
 JSON = "application/sparql-results+json"
 

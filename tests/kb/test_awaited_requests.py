@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from spaseq import Engine, ServiceOptions
-from spaseq.kb.endpoint_answers import shared_cache
+from spaseq.kb.endpoint import shared_cache
 from tests.kb import sparql_server as s
 
 NS = "http://e/"

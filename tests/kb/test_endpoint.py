@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from spaseq.kb.endpoint import Endpoint
-from spaseq.kb.endpoint_answers import AnswerCache
+from spaseq.kb.endpoint import AnswerCache, Endpoint
 from spaseq.kb.service_address import ServiceFailure
 from spaseq.options import ServiceOptions
 from tests.kb import sparql_server as s

@@ -23,8 +23,8 @@ from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live import graph_log, live_loop
 from spaseq.runtime.live.answer_records import LoggedAnswer
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.live_directory import StandingOptions
-from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.standing_run import StandingRun
 from spaseq.sources.broker_stream import BrokerStream
 from tests.knowledge.cases import Case, knowledge, nt, queries, shown

@@ -1,6 +1,6 @@
 """The refusals of docs/lookup.md and docs/meaning.md: each is an error with a place and a message.
 
-`tests/runtime/job/test_chaining.py` tests the refusals about several queries of one run, and
+`tests/runtime/job/test_unit_graph.py` tests the refusals about several queries of one run, and
 `test_resolve.py` tests the warnings.
 """
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from spaseq.errors import InputError
-from spaseq.lift.arrow_rows import joined
+from spaseq.lift.row_blocks import joined
 from tests.lift.lifting import integer, lift_of, objects, typed
 
 READS_A = lift_of(":r :n ?_line . :r :v ?a")

@@ -16,9 +16,9 @@ from spaseq.lift.lane_solutions import cast_of_strings
 from spaseq.lift.lane_terms import LaneTerms, SharedTexts
 from spaseq.lift.lanes import Lane, LaneForm
 from spaseq.lift.lift_checks import compiled_lift
+from spaseq.lift.lift_plan import LostValue
 from spaseq.lift.lifted_events import EventMaker
 from spaseq.lift.row_blocks import TableBlock
-from spaseq.lift.watched_casts import LostValue
 from spaseq.rdf.columns.term_tables import term_table
 from spaseq.rdf.terms.number_kinds import EXACT, OTHER, SHORT, UNKNOWN
 from tests.lift.lifting import PREFIXES, integer, lift_of

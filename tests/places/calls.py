@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from spaseq.expr.env import ExpressionError
-from spaseq.expr.known_functions import known_functions
+from spaseq.expr.extension import known_functions
 from spaseq.rdf.terms.term import Term, literal_text
 
 GEO = "http://www.opengis.net/ont/geosparql#"

@@ -81,7 +81,7 @@ def test_the_check_knows_the_functions(condition: str, message: str) -> None:
 def test_without_the_extra_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for module in ("spaseq.expr.known_functions", "spaseq.expr.compile"):
+    for module in ("spaseq.expr.extension", "spaseq.expr.compile"):
         monkeypatch.setattr(f"{module}.is_installed", lambda: False)
     stream, kb = World(1, 5).write(tmp_path)
     for text in (query("geof:sfWithin(?p, ?a)"), TRACK):

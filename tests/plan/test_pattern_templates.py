@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spaseq.compile import compile_query
-from spaseq.plan.pattern_templates import TemplateUse, is_stateless, template_of
+from spaseq.plan.pattern_templates import TemplateUse, template_of
 from spaseq.plan.query_plan import QueryPlan
 
 
@@ -84,5 +84,5 @@ def test_what_may_differ_from_query_to_query_has_no_template(pattern: str) -> No
 
 
 def test_a_query_is_stateless_if_events_are_matched_without_others() -> None:
-    assert is_stateless(plan("?x :v ?y", "PARTITION BY (?x)"))
-    assert not is_stateless(plan("?x :v ?y", window="9 EVENTS"))
+    assert plan("?x :v ?y", "PARTITION BY (?x)").is_stateless
+    assert not plan("?x :v ?y", window="9 EVENTS").is_stateless

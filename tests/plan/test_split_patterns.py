@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.scope import possible
+from spaseq.algebra.nodes import possible
 from spaseq.compile import compile_query
 from spaseq.plan.split_patterns import split
 

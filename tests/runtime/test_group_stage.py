@@ -14,13 +14,13 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.program_events import batch_from_events
 from spaseq.runtime.group_stage import GroupStage
-from spaseq.runtime.job.chaining import QueryGroup, QueryGroups, reading_order
+from spaseq.runtime.job.unit_graph import QueryGroup, QueryGroups, reading_order
 from spaseq.stages.query_units import QueryUnits
 from tests.construct.test_differential import chain, inputs
 from tests.oracle.choices import seeded
 from tests.oracle.patterns import nt
 from tests.oracle.strategies import Case
-from tests.runtime.job.test_chaining import query
+from tests.runtime.job.test_unit_graph import query
 from tests.sizes import sizes
 
 LONG_AFTER = 10**9

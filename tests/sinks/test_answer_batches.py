@@ -30,7 +30,7 @@ from spaseq.rdf.terms.times import format_time
 from spaseq.sinks import FORMATS, SINKS, arrow_files, open_sink
 from spaseq.sinks.answer_columns import AnswerColumns
 from spaseq.sinks.answer_json import answer_json, term_json
-from spaseq.sinks.line_file import open_lines
+from spaseq.sinks.base import open_lines
 from spaseq.sinks.table_sink import TableSink, csv_syntax, csv_term
 from spaseq.sinks.text_columns import (
     JSON_SYNTAX,

@@ -14,7 +14,7 @@ from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.errors import RunError, UsageError
 from spaseq.rdf.terms.term import XSD
 from spaseq.sinks import arrow_files, open_sink
-from spaseq.sinks.line_file import open_lines
+from spaseq.sinks.base import open_lines
 
 READERS: dict[str, Callable[[object], pa.Table]] = {
     "parquet": parquet.read_table,

@@ -17,7 +17,7 @@ from spaseq.plan.query_plan import EvaluatorName, QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.program_events import batch_from_events
 from spaseq.sinks import FORMATS, SINKS, arrow_files, open_sink
-from spaseq.sinks.line_file import open_lines
+from spaseq.sinks.base import open_lines
 from tests.automaton.cases import query
 from tests.sinks.test_answer_batches import FREE, GPMS, found_by, stream
 from tests.sizes import first_of

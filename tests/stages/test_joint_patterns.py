@@ -18,8 +18,8 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.program_events import batch_from_events
 from spaseq.rdf.terms.term import Triple
-from spaseq.stages.family_patterns import FamilyPatterns
 from spaseq.stages.joint_patterns import JointPatterns
+from spaseq.stages.unit_stages import FamilyPatterns
 from tests.thresholds import Force
 
 QUERY = """PREFIX : <http://e/> SELECT ?x ?v WITHIN {window} SECONDS FROM STREAM S <http://e/s>

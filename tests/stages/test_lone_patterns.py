@@ -22,7 +22,7 @@ from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.program_events import batch_from_events
 from spaseq.rdf.terms.term import Triple
 from spaseq.stages import shared_matching
-from spaseq.stages.lone_patterns import LonePatterns
+from spaseq.stages.joint_patterns import LonePatterns
 from tests.oracle.choices import seeded
 from tests.oracle.strategies import EVERYTHING, case
 from tests.sizes import sizes

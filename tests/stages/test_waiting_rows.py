@@ -17,9 +17,9 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.program_events import batch_from_events
-from spaseq.stages.family_patterns import FamilyPatterns
 from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.unit_sequence import UnitSequence
+from spaseq.stages.unit_stages import FamilyPatterns
 from spaseq.stages.waiting_rows import WaitingRows
 from tests.sizes import first_rows_of, sizes
 from tests.stages.single_query import SingleQuery

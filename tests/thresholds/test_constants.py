@@ -48,7 +48,7 @@ EXCEPTIONS = {
     "digits or bits that a number of a kind holds exactly": """
         automaton/registers/compiled/accumulation.py:MOST lift/lane_solutions.py:_MOST_DIGITS
         lift/lane_solutions.py:_MOST_EXACT lift/python_rows.py:_MOST_BITS
-        rdf/columns/distinct_rows.py:_MOST rdf/kernels/shaped_lines.py:_MOST_DIGITS
+        rdf/columns/solution_batch.py:_MOST rdf/kernels/shaped_lines.py:_MOST_DIGITS
         lift/row_groups.py:_MOST_EXACT rdf/kernels/literal_values.py:_MOST_DIGITS
         rdf/lines/arenas.py:_LARGE runtime/spark/lifted_frames.py:_MOST_EXACT
         spark/typed_variables.py:_MOST_DIGITS
@@ -58,7 +58,7 @@ EXCEPTIONS = {
         places/relations.py:_LEAST_RADIUS_M""",
     "a limit of input, whose message names it": """
         alert_templates/process.py:_MOST_TEXT lift/connect_envelopes.py:_MOST_SCALE
-        runtime/job/graph_dumps.py:MOST_VERSIONS
+        runtime/job/job.py:MOST_VERSIONS
         rdf/messages/observations.py:_MOST_BYTES
         budget.py:BATCH_ROWS budget.py:BATCH_ROWS_PER_EVENT budget.py:FEW budget.py:LARGE
         budget.py:LEAST_SECONDS gpm/graphs/path_graph.py:MOST_PLACES
@@ -71,10 +71,10 @@ EXCEPTIONS = {
         stages/answers.py:MOST_BYTES""",
     "a piece of a file, or a file's head, which tests set (`SPLIT_BYTES`, `CHUNK_BYTES`) or the "
     "option `range_bytes`": """
-        rdf/documents/document_lines.py:_HEAD_BYTES rdf/documents/document_lines.py:_PIECE_BYTES
+        rdf/documents/document_events.py:_HEAD_BYTES rdf/documents/document_events.py:_PIECE_BYTES
         lift/table_files.py:_FEW_BYTES options.py:RANGE_BYTES rdf/inputs/files.py:HEAD_BYTES
         rdf/inputs/files.py:_MOST_HEADS
-        rdf/inputs/unpacking.py:_FREE_BYTES rdf/lines/chunks.py:CHUNK_BYTES
+        rdf/inputs/files.py:_FREE_BYTES rdf/lines/chunks.py:CHUNK_BYTES
         rdf/lines/chunks.py:MAX_CHUNK_BYTES rdf/messages/read_messages.py:PIECE_BYTES
         rdf/messages/message_quads.py:TOGETHER_BYTES rdf/ranges.py:_COUNTED_BYTES
         rdf/ranges.py:_MOST_WINDOW sources/files.py:MOST_SPLIT_BYTES

@@ -11,8 +11,7 @@ import pyoxigraph as ox
 from spaseq.errors import InputError
 from spaseq.kb.load import load_kb
 from spaseq.limits import DEFAULT_LIMITS
-from spaseq.rdf.documents.document_events import document_statements
-from spaseq.rdf.documents.document_lines import DocumentLines
+from spaseq.rdf.documents.document_events import DocumentLines, document_statements
 from spaseq.rdf.inputs.formats import Format, format_of
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.lines.arenas import ArenaPool

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spaseq.gpm.evaluator import EventSolutions
-from spaseq.gpm.graphs.window_partition import ScopedTerms
+from spaseq.gpm.graphs.vertical_partition import ScopedTerms
 from spaseq.gpm.solutions.lazy_columns import Lexicon
 from spaseq.windows.lasting_solutions import GroupSolutions, texts_of
 

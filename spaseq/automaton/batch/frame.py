@@ -19,8 +19,7 @@ from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.run.event_rows import EventRows, GpmRow
 from spaseq.automaton.run.waiting_limit import Member, WaitingLimit
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
-from spaseq.rdf.columns.distinct_rows import first_rows, row_order
-from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_batch import SolutionBatch, first_rows, row_order
 from spaseq.stateful import Stateful
 
 _NONE = np.empty(0, np.int64)

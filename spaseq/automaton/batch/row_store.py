@@ -12,8 +12,7 @@ from spaseq import thresholds
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.run.event_rows import GpmRow, batch_of
 from spaseq.compiled.arrays import Indices, Int64s
-from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionColumns
 from spaseq.records import record
 from spaseq.stateful import Stateful
 

@@ -1,4 +1,5 @@
-"""Counters of repetitions: an automaton need not have a state for every number of repetitions.
+"""Counters of repetitions, and what a wait remembers of loops: an automaton need not have a state
+for every number of repetitions.
 
 A *counted* repetition has one copy of its body, whatever its bounds. Each partial match counts its
 own repetitions, and the bounds say which edges it may follow. So states are made by events, not by
@@ -8,13 +9,16 @@ Automata*, OOPSLA 2020.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Literal, TypeAlias
 
 from spaseq.records import record
 
 Counts: TypeAlias = tuple[tuple[int, int], ...]
 """Pairs of an open repeated step (its id) and its repetitions so far, sorted."""
+
+Stops: TypeAlias = tuple[tuple[int, bool], ...]
+"""Pairs of an open loop with UNTIL, and whether its GPM has been seen; sorted."""
 
 
 @record
@@ -95,3 +99,45 @@ def counts_after(
         else:
             return None
     return tuple(sorted(after.items()))
+
+
+@record
+class LoopMemory:
+    """The memory of a wait."""
+
+    counts: Counts = ()
+    stops: Stops = ()
+
+    def after(
+        self,
+        actions: Iterable[Action],
+        bounds: Mapping[int, RepeatBounds],
+        untils: Collection[int],
+    ) -> LoopMemory | None:
+        """The memory after the actions of an edge; None if bounds or UNTIL forbid the edge.
+
+        `untils` has the loops with UNTIL.
+
+        >>> again = [Action("again", 0)]
+        >>> LoopMemory(stops=((0, False),)).after(again, {}, {0})
+        LoopMemory(counts=(), stops=((0, False),))
+        >>> LoopMemory(stops=((0, True),)).after(again, {}, {0}) is None
+        True
+        """
+        counts = counts_after(bounds, self.counts, actions)
+        if counts is None:
+            return None
+        stops = dict(self.stops)
+        for action in actions:
+            if action.repeat in untils:
+                stopped = stops.pop(action.repeat, False)
+                if action.kind == "again" and stopped:
+                    return None
+                if action.kind != "exit":
+                    stops[action.repeat] = False
+        return LoopMemory(counts, tuple(sorted(stops.items())))
+
+    def only(self, repeat: int) -> LoopMemory:
+        """The memory of a single loop."""
+        counts = tuple(pair for pair in self.counts if pair[0] == repeat)
+        return LoopMemory(counts, tuple(pair for pair in self.stops if pair[0] == repeat))

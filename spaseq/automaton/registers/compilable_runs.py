@@ -25,7 +25,6 @@ from spaseq.automaton.program.alternatives import (
 )
 from spaseq.automaton.program.bound_variables import bound_by_state, joined_in_repetitions
 from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.match_sizes import depths_of
 from spaseq.automaton.program.nfa import (
     Automaton,
     Edge,
@@ -36,6 +35,7 @@ from spaseq.automaton.program.nfa import (
 from spaseq.automaton.program.outer_steps import (
     NotChecked,
     OuterNegation,
+    depths_of,
     outer_negations,
     single_gpm,
     unchecked,

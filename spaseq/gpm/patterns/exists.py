@@ -1,4 +1,6 @@
-"""EXISTS in columns: a semi-join, whose result replaces EXISTS in the expression."""
+"""What is no join of columns: EXISTS, a semi-join, whose result replaces EXISTS in the expression;
+and the graph IRIs and times of events as values of variables.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +11,19 @@ import numpy as np
 from spaseq.algebra import nodes as n
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import conjoined, translate_group
+from spaseq.algebra.nodes import possible, visible
 from spaseq.algebra.schema import Schema
-from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.substitution import lifted, sensitive, substituted
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools, Indices
+from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.solutions.joins import merged, pairs
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, rewritten
-from spaseq.rdf.columns.distinct_rows import grouped_rows
-from spaseq.rdf.terms.term import XSD, literal_text
+from spaseq.rdf.columns.solution_batch import grouped_rows
+from spaseq.rdf.terms.term import XSD, XSD_DATE_TIME, iri_text, literal_text
+from spaseq.rdf.terms.times import format_time
 from spaseq.records import record
 
 Test = Callable[[ast.Expr, Solutions], Bools]
@@ -113,3 +117,33 @@ class ExistsTests:
             codes = solutions.lexicon.encode(_BOOLEANS)
             solutions = solutions.with_column(name, codes[holds.astype(np.intp)])
         return solutions
+
+
+def event_names(pattern: n.EventName, source: VerticalPartition) -> Solutions:
+    """The names and times of events; none of an event without an IRI if its name is asked for."""
+    batch = source.batch
+    events = np.arange(len(batch), dtype=np.int64)
+    names = batch.graph.read(events).texts()
+    if pattern.event is not None:
+        events = np.array([i for i in events.tolist() if names[i] is not None], np.int64)
+    columns = {}
+    for variable in dict.fromkeys(pattern.variables):
+        is_name = variable == pattern.event
+        texts = [
+            iri_text(names[i] or "") if is_name else _time_text(int(batch.time[i]))
+            for i in events.tolist()
+        ]
+        columns[variable] = source.lexicon.encode(texts)
+    return Solutions(len(events), events, columns, source.lexicon)
+
+
+def _time_text(ms: int) -> str:
+    """The canonical xsd:dateTime of a time.
+
+    >>> _time_text(1500)
+    '"1970-01-01T00:00:01.5Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
+    """
+    text = format_time(ms)
+    if "." in text:
+        text = text[:-1].rstrip("0") + "Z"
+    return literal_text(text, XSD_DATE_TIME)

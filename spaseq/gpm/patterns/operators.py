@@ -12,8 +12,8 @@ import numpy as np
 from spaseq import thresholds
 from spaseq.algebra import nodes as n
 from spaseq.algebra.constants import is_constant
+from spaseq.algebra.nodes import possible
 from spaseq.algebra.remote import asks_endpoints
-from spaseq.algebra.scope import possible
 from spaseq.budget import OUT_OF_MEMORY, Budget, LimitExceeded, current_budget, spending
 from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.expr.columns import TermRows, filter_rows
@@ -28,14 +28,14 @@ from spaseq.gpm.patterns.conjunction import (
     easiest,
 )
 from spaseq.gpm.patterns.exists import ExistsTests
-from spaseq.gpm.patterns.services import Services, services_of
+from spaseq.gpm.patterns.services import FailedRequest, Services, services_of
 from spaseq.gpm.solutions import joins, modifiers
 from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded, translated
 from spaseq.gpm.solutions.solutions import Solutions, none, unit
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
 from spaseq.lang import ast
 from spaseq.plan.query_plan import PatternEvaluation
-from spaseq.rdf.columns.distinct_rows import first_rows
+from spaseq.rdf.columns.solution_batch import first_rows
 from spaseq.rdf.columns.term_columns import distinct
 
 
@@ -107,7 +107,18 @@ class PatternOperators:
         self._sources = {
             name: GraphSource(graph, self._lexicon) for name, graph in knowledge.graphs.items()
         }
-        self.services = services or services_of(knowledge)
+        self._services = services
+
+    @property
+    def services(self) -> Services:
+        """The evaluator of requests to endpoints, made for the first pattern that asks some."""
+        if self._services is None:
+            self._services = services_of(self._knowledge)
+        return self._services
+
+    def take_failures(self) -> list[FailedRequest]:
+        """The failed requests since the last call."""
+        return [] if self._services is None else self._services.take_failures()
 
     def solutions(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
         """The pattern's solutions, either of events or holding for every event.
@@ -204,7 +215,7 @@ class PatternOperators:
                 events = active.events
                 return modifiers.grouped(solutions, keys, aggregates, events, self._options)
             case n.EventName():
-                from spaseq.gpm.patterns.event_names import event_names
+                from spaseq.gpm.patterns.exists import event_names
 
                 assert isinstance(active.source, VerticalPartition)
                 return event_names(pattern, active.source)

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from spaseq.algebra import nodes as n
+from spaseq.algebra.nodes import possible, visible
 from spaseq.algebra.remote import pattern_text, values_text
 from spaseq.algebra.schema import Schema
-from spaseq.algebra.scope import possible, visible
 from spaseq.algebra.substitution import sensitive
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Indices, Int64s
@@ -22,12 +22,12 @@ from spaseq.errors import RunError
 from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
 from spaseq.gpm.solutions.solutions import Solutions, none
 from spaseq.kb.answer_rows import AnswerRow
-from spaseq.kb.endpoint_answers import Answered, CachedAnswers, EndpointAnswers
+from spaseq.kb.endpoint import Answered, CachedAnswers, EndpointAnswers
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.service_address import AllowedHosts, ServiceFailure
 from spaseq.message_text import public_address
 from spaseq.options import ServiceOptions
-from spaseq.rdf.columns.distinct_rows import grouped_rows
+from spaseq.rdf.columns.solution_batch import grouped_rows
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.records import record
 

@@ -9,7 +9,7 @@ from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Int64s
 from spaseq.expr.exact_aggregates import EXACT
 from spaseq.gpm.graphs.triple_source import ActiveGraph
-from spaseq.gpm.graphs.window_partition import (
+from spaseq.gpm.graphs.vertical_partition import (
     SolutionsPartition,
     WindowContent,
     WindowPartition,

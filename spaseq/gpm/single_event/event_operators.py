@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from spaseq import thresholds
 from spaseq.algebra import nodes as n
-from spaseq.algebra.scope import possible, visible
+from spaseq.algebra.nodes import possible, visible
 from spaseq.expr.compile import Options, compile_filter, compile_term, is_volatile
 from spaseq.expr.env import DictEnv, Env
 from spaseq.expr.uses import calls_functions

@@ -13,8 +13,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol, TypeAlias
 
 from spaseq.algebra.constants import is_part
-from spaseq.algebra.nodes import Pattern, TriplePattern, is_reserved
-from spaseq.algebra.scope import certain, possible, triple_variables
+from spaseq.algebra.nodes import (
+    Pattern,
+    TriplePattern,
+    certain,
+    is_reserved,
+    possible,
+    triple_variables,
+)
 from spaseq.expr.compile import Options, compile_filter, is_volatile
 from spaseq.expr.env import DictEnv, Env
 from spaseq.gpm.patterns.conjunction import Conjunction, FilterConjunct

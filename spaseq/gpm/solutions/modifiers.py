@@ -27,7 +27,7 @@ from spaseq.gpm.solutions.solutions import (
     values_of,
 )
 from spaseq.lang import ast
-from spaseq.rdf.columns.distinct_rows import first_rows, grouped_rows
+from spaseq.rdf.columns.solution_batch import first_rows, grouped_rows
 
 Aggregates = Sequence[tuple[str, ast.Aggregate]]
 Functions = Mapping[str, Callable[[Elements], str]]

@@ -24,7 +24,7 @@ from spaseq.gpm.kernels.keyed_ranges import pairs, ranges
 from spaseq.gpm.solutions.joins import KeyIndex, Pairs, expanded
 from spaseq.gpm.solutions.lazy_columns import translated
 from spaseq.gpm.solutions.solutions import Solutions, lazily_merged
-from spaseq.rdf.columns.distinct_rows import grouped_rows
+from spaseq.rdf.columns.solution_batch import grouped_rows
 from spaseq.rdf.columns.term_columns import NumberColumn, distinct_codes
 from spaseq.rdf.columns.term_tables import SoughtTexts
 from spaseq.rdf.terms.number_kinds import FLOAT, OTHER, UNKNOWN

@@ -12,7 +12,7 @@ from spaseq.errors import UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.inputs.contexts import NO_CONTEXTS, JsonLdContexts
 from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT, CsvDialect
-from spaseq.rdf.inputs.message_formats import message_format
+from spaseq.rdf.inputs.formats import message_format
 from spaseq.rdf.terms.term import GENERATED_AT_TIME, is_absolute_iri
 from spaseq.rdf.terms.times import TIME_UNITS
 from spaseq.records import record
@@ -62,9 +62,7 @@ def warn_once(bad: BadInput) -> None:
 
 _PLACE = re.compile(r"^Parser error at line \d+ (?:between columns (\d+) and \d+|column (\d+)): ")
 
-
 _LONGEST = 500  # characters of a reason
-
 
 REST = "the rest of the file is not read: "
 """How the reason begins for which a file ends."""

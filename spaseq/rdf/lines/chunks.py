@@ -247,10 +247,10 @@ class LineChunks:
         self._data, self._size = data, larger * CHUNK_BYTES
         self._pool = pool
         self._cut = cut
+        self._limits = limits
         self._line_bytes = min(limits.line_bytes, MAX_CHUNK_BYTES // 4)
         self._event_bytes = min(limits.event_bytes, MAX_CHUNK_BYTES // 2)
         self._most = self._event_bytes + self._line_bytes + _FILE_STEP
-        self._too_long = long_event(limits)
         self._taken = 0  # bytes read from the file
         self._left: Bytes = np.empty(0, np.uint8)  # read, but not in a chunk yet
         self._long: dict[int, int] = {}  # offsets and sizes of the shortened lines in `left`
@@ -296,7 +296,7 @@ class LineChunks:
         stop, self._skip = self._cut.without_end(buffer, begin, whole, self._event_bytes)
         if self._skip is None:
             return stop, DroppedLines()
-        return stop, DroppedLines(self._too_long, self._skip.text)
+        return stop, DroppedLines(long_event(self._limits), self._skip.text)
 
     def _keep(self, buffer: Bytes, stop: int, end: int) -> dict[int, int]:
         """Keep `stop:end` for the next chunk; returns the shortened lines before `stop`."""

@@ -1,22 +1,25 @@
-"""Documents that describe events in one graph: which triples belong to which event."""
+"""Documents that describe events in one graph: which triples belong to which event; and pages of
+linked data event streams (LDES, TREE): their members, and the pages they lead to.
+"""
 
 from __future__ import annotations
 
 import io
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from spaseq.limits import Limits
 from spaseq.rdf.columns.event_batch import DEFAULT_GRAPH
-from spaseq.rdf.documents.document_events import document_statements
-from spaseq.rdf.documents.document_lines import DocumentLines
+from spaseq.rdf.documents.document_events import DocumentLines, document_statements
 from spaseq.rdf.inputs.contexts import NO_CONTEXTS, JsonLdContexts
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import REST, BadInput
 from spaseq.rdf.messages.message_lines import MessageLines, Report
-from spaseq.rdf.terms.term import RDF, Triple
+from spaseq.rdf.terms.term import RDF, Triple, split_literal
+from spaseq.rdf.terms.times import parse_time
 from spaseq.records import record
 
 TYPE = f"<{RDF}type>"
@@ -27,6 +30,20 @@ _QUADS = re.compile(
     rb'(?:<[^>]*>|_:\S+|"(?:[^"\\\n]|\\.)*"(?:\^\^<[^>]*>|@[\w-]+)?)\s*(?:<[^>]*>|_:\S+)\s*\.'
 )
 _XML = re.compile(rb"\s*<(?:\?xml|rdf:RDF|!DOCTYPE)")
+
+_TREE, _LDES = "<https://w3id.org/tree#", "<https://w3id.org/ldes#"
+_MEMBER, _VIEW, _RELATION = f"{_TREE}member>", f"{_TREE}view>", f"{_TREE}relation>"
+_NODE, _PATH, _VALUE = f"{_TREE}node>", f"{_TREE}path>", f"{_TREE}value>"
+_FROM = frozenset(
+    f"{_TREE}{name}Relation>" for name in ("GreaterThan", "GreaterThanOrEqualTo", "EqualTo")
+)
+_TIME_PATH, _ORDER_PATH = f"{_LDES}timestampPath>", f"{_LDES}sequencePath>"
+_INVERSE = "<http://www.w3.org/ns/shacl#inversePath>"
+_FIRST, _REST, _NIL = f"<{RDF}first>", f"<{RDF}rest>", f"<{RDF}nil>"
+_LONGEST_PATH = 100
+
+Path: TypeAlias = tuple[tuple[bool, str], ...]
+"""A SHACL property path: (whether it is inverse, predicate) of each step."""
 
 
 @record
@@ -140,3 +157,162 @@ def _with_context(data: bytes, context: str) -> bytes:
 def message_of(events: Iterable[DescribedEvent], time_predicate: str, line: int) -> MessageLines:
     """The quads of events as one message, each event in its graph."""
     return MessageLines("".join(each.nquads(time_predicate) for each in events).encode(), [line])
+
+
+@record
+class FeedDescription:
+    """What the root of a feed says of all its pages.
+
+    Attributes:
+        time: the path to a member's time; None if it has none.
+        order: the path to what orders members of one time.
+        polling_s: how often an open page is asked for; None if it does not say.
+    """
+
+    time: Path | None
+    order: Path | None
+    polling_s: float | None
+
+
+@record
+class Relation:
+    """A link to a page. No member behind it has a time (ms) below `least`, if that is known."""
+
+    node: str
+    least: int | None
+
+
+@record
+class Member:
+    """A member of a feed. `time_ms` is its time if that can be read, and `order` what ties have."""
+
+    event: DescribedEvent
+    time_ms: int | None
+    order: tuple[int, str]
+
+
+@record
+class TreePage:
+    """A page of a feed.
+
+    Attributes:
+        iri: the address where it is.
+        document: what it says.
+    """
+
+    iri: str
+    document: Description
+
+    @property
+    def _own(self) -> str:
+        return f"<{self.iri}>"
+
+    def streams(self) -> list[tuple[str, str]]:
+        """(stream, its view) of each stream that the page describes."""
+        return [
+            (s, o[1:-1]) for s, own in self.document.about.items() for _, p, o in own if p == _VIEW
+        ]
+
+    def description(self) -> FeedDescription | None:
+        """What the page says as the root of a feed; None if it is no root."""
+        names = [stream for stream, view in self.streams() if view == self.iri]
+        return self._described(names[0]) if names else None
+
+    def any_description(self) -> FeedDescription | None:
+        """What the page says of a stream, whichever page is the stream's root."""
+        for name in self.document.about:
+            if self.document.objects(name, _TIME_PATH):
+                return self._described(name)
+        return None
+
+    def _described(self, stream: str) -> FeedDescription:
+        paths = [
+            self._path(nodes[0]) if (nodes := self.document.objects(stream, predicate)) else None
+            for predicate in (_TIME_PATH, _ORDER_PATH)
+        ]
+        polling = self.document.objects(stream, f"{_LDES}pollingInterval>")
+        return FeedDescription(paths[0], paths[1], _number(polling[0]) if polling else None)
+
+    @property
+    def is_immutable(self) -> bool:
+        """Whether the page says that it never changes."""
+        said = self.document.objects(self._own, f"{_LDES}immutable>")
+        return any(split_literal(text)[0] in ("true", "1") for text in said if text[0] == '"')
+
+    def relations(self, feed: FeedDescription) -> list[Relation]:
+        """The pages that this one leads to."""
+        least: dict[str, int | None] = {}
+        for relation in self.document.objects(self._own, _RELATION):
+            for node in self.document.objects(relation, _NODE):
+                bound = self._bound(relation, feed)
+                known = least.setdefault(node[1:-1], bound)
+                if known is None or (bound is not None and bound > known):
+                    least[node[1:-1]] = bound
+        return [Relation(node, bound) for node, bound in least.items()]
+
+    def _bound(self, relation: str, feed: FeedDescription) -> int | None:
+        """The least time (ms) behind a relation."""
+        paths = [self._path(path) for path in self.document.objects(relation, _PATH)]
+        if feed.time is None or feed.time not in paths:
+            return None
+        if _FROM.isdisjoint(self.document.objects(relation, TYPE)):
+            return None
+        times = [parse_time(text) for text in self.document.objects(relation, _VALUE)]
+        return max((time for time in times if time is not None), default=None)
+
+    def members(self, feed: FeedDescription) -> Iterator[Member]:
+        """The members of the page."""
+        names = dict.fromkeys(
+            o for said in self.document.about.values() for _, p, o in said if p == _MEMBER
+        )
+        for name in names:
+            triples = dict.fromkeys(self.document.closure([name]))
+            triples |= dict.fromkeys(self.document.graphs.get(name, ()))
+            times = _reached(name, feed.time, [*triples])
+            event = DescribedEvent(name, times[0] if times else None, [*triples])
+            orders = _reached(name, feed.order, [*triples])
+            yield Member(event, parse_time(times[0]) if times else None, _order(orders))
+
+    def _path(self, term: str) -> Path | None:
+        """The path that a term stands for; None for alternatives and repetitions."""
+        if term[0] == "<" and term != _NIL:
+            return ((False, term),)
+        inverse = self.document.objects(term, _INVERSE)
+        if inverse:
+            return ((True, inverse[0]),) if inverse[0][0] == "<" else None
+        steps: list[tuple[bool, str]] = []
+        while term != _NIL and len(steps) < _LONGEST_PATH:
+            first, rest = (self.document.objects(term, p) for p in (_FIRST, _REST))
+            step = self._path(first[0]) if first and first[0] != term else None
+            if step is None or not rest:
+                return None
+            steps += step
+            term = rest[0]
+        return tuple(steps)
+
+
+def _reached(name: str, path: Path | None, triples: Sequence[Triple]) -> list[str]:
+    """What a path leads to from a node."""
+    if path is None:
+        return []
+    nodes = [name]
+    for inverse, predicate in path:
+        ends = [(o, s) if inverse else (s, o) for s, p, o in triples if p == predicate]
+        nodes = [end for node in nodes for begin, end in ends if begin == node]
+    return nodes
+
+
+def _order(values: Sequence[str]) -> tuple[int, str]:
+    """What orders members of one time: numbers by value, then texts."""
+    text = split_literal(values[0])[0] if values and values[0][0] == '"' else "".join(values[:1])
+    try:
+        return int(text), ""
+    except ValueError:
+        return 0, text
+
+
+def _number(text: str) -> float | None:
+    try:
+        return max(float(split_literal(text)[0]), 0.0)
+    except ValueError:
+        return None

@@ -19,12 +19,11 @@ import pyoxigraph as ox
 from spaseq import thresholds
 from spaseq.compiled.mode import interpreted
 from spaseq.limits import Limits
-from spaseq.rdf.documents.document_lines import PARSER_ERRORS, parser_reason
+from spaseq.rdf.documents.document_events import PARSER_ERRORS, parser_reason
 from spaseq.rdf.documents.measured_document import VALUE_BYTES, MeasuredDocument
 from spaseq.rdf.inputs.contexts import JsonLdContexts, NamedContexts
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import PARSED_BYTES
-from spaseq.rdf.messages.known_shapes import KnownShapes
 from spaseq.rdf.messages.message_lines import (
     MARK,
     MessageLines,
@@ -34,7 +33,7 @@ from spaseq.rdf.messages.message_lines import (
     joined,
 )
 from spaseq.rdf.messages.message_quads import LoggedLines, in_halves, marked
-from spaseq.rdf.messages.message_shapes import learned
+from spaseq.rdf.messages.message_shapes import KnownShapes, learned
 
 _NAMED_CONTEXT = re.compile(rb'"@context"\s*:\s*["\[]')
 """A context that may name another one, as may one of several."""

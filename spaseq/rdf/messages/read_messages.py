@@ -205,8 +205,8 @@ def _messages(
         lines = logged_lines(_buffered(data), limits)
         yield from JsonLog(options.base, options.contexts, limits, report).parsed(lines)
     elif form in (Format.NGSILD, Format.CLOUDEVENTS):
-        from spaseq.rdf.messages.cloud_events import CloudEventLog
         from spaseq.rdf.messages.ngsi_ld import NgsiLog
+        from spaseq.rdf.messages.wrapped_events import CloudEventLog
 
         log = NgsiLog if form is Format.NGSILD else CloudEventLog
         yield from log(options, report).parsed(json_documents(_buffered(data), limits))

@@ -1,5 +1,5 @@
 """Event times: from literals, and from what programs give, to milliseconds since the epoch, and
-back to `xsd:dateTime`.
+back to `xsd:dateTime`; and durations as users write them in options.
 
 The calendar is the proleptic Gregorian calendar of XML Schema, computed in integers. It covers
 years before 1 and after 9999, which Python's datetime does not. Programs give Python's, NumPy's and
@@ -48,6 +48,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ISO_DATE = re.compile(r"[0-9]{4}-")
 _TICKS = {"ns": 1_000_000, "ps": 1_000_000_000, "fs": 10**12, "as": 10**15}
 """How many ticks a millisecond has, in units below the microsecond."""
+
+_DIGITS = 20  # no longer number is short enough
 
 
 def in_largest_unit(ms: int) -> tuple[int, str]:
@@ -294,3 +296,25 @@ def _no_time(when: object) -> str:
     if isinstance(when, str):
         return f"{known}, and the text {shown} is none, such as '2014-08-01T07:50:00Z'"
     return f"{known}, not {shown}"
+
+
+def milliseconds(text: str) -> int:
+    """`5 SECONDS` as milliseconds; UsageError if the text is no duration."""
+    match = re.fullmatch(r"\s*(\d+)\s*([A-Za-z]+?)[sS]?\s*", text)
+    unit = UNITS.get(f"{match[2].upper()}S") if match else None
+    if match is None or unit is None:
+        raise UsageError(f"{text!r}: expected a duration such as '5 SECONDS'")
+    digits = match[1].lstrip("0") or "0"
+    if len(digits) > _DIGITS or int(digits) * unit > LONGEST_MS:
+        raise UsageError(f"{text[:40]!r}: longer than 36 million years (2**60 milliseconds)")
+    return int(digits) * unit
+
+
+def duration_text(ms: int) -> str:
+    """Milliseconds as text that `milliseconds` reads, in the largest unit that needs no fraction.
+
+    >>> duration_text(90_000), duration_text(7_200_000), duration_text(1_500)
+    ('90 SECONDS', '2 HOURS', '1500 MILLISECONDS')
+    """
+    amount, unit = in_largest_unit(ms)
+    return f"{amount} {unit}"

@@ -20,10 +20,10 @@ from spaseq.errors import RunError
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.ranges import FileRange, TimeScan, scan_times
 from spaseq.runtime.arrivals.arrived_batch import ArrivedBatch, FileSlice, StreamArrivals
-from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.arrivals.passing_time import raise_silent
 from spaseq.runtime.arrivals.stream_clock import Horizon, StreamClock, horizons
 from spaseq.sources.files import WHOLE, FilePosition, GrowingFiles, PendingFile
+from spaseq.storage.checksums import read_json, write_json
 
 COMPACT_EVERY = 50
 """After this many batches the log lists how far every file has been read."""
@@ -32,7 +32,6 @@ _RANGES_PER_CORE = 2  # of a large batch
 
 Sizes: TypeAlias = Sequence[Mapping[str, int]]
 """By stream and path: up to which byte a file may be read."""
-
 
 _CURRENT = "knowledge"
 _NO_TIMES = np.empty(0, np.int64)

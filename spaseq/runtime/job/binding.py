@@ -14,7 +14,7 @@ from spaseq.kb.service_address import AllowedHosts, ServiceAddress, is_url
 from spaseq.lang.spelling import suggested
 from spaseq.message_text import public_address
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.runtime.job.chaining import registered
+from spaseq.runtime.job.unit_graph import registered
 
 V = TypeVar("V")
 

@@ -1,17 +1,238 @@
-"""The graph of a run's units: who reads the streams that queries register, and how far each may go.
+"""Queries of one run that read streams which others register (docs/meaning.md#register-stream), and
+the graph of a run's units: who reads what others make, and how far each may go.
 
-Drivers have nodes of different kinds, but the same edges.
+The events of a registered stream are the answers of the query, in their order, which also numbers
+events of equal time. An event is there as soon as its answer is final. Drivers have nodes of
+different kinds, but the same edges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from itertools import chain, pairwise
 from typing import Generic, Protocol, TypeVar
 
+from spaseq.algebra.answers import Answer
+from spaseq.errors import UsageError
+from spaseq.plan.changing_graphs import connected
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.runtime.job.chaining import RegisteredStream
-from spaseq.stages.query_units import EventReader
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.program_events import batch_from_events
+from spaseq.rdf.terms.term import Triple
+from spaseq.records import record
+from spaseq.stages.query_units import EventReader, QueryUnits
+
+
+class RegisteredStream:
+    """The answers of a CONSTRUCT query as events of the stream that it registers.
+
+    `counter` numbers the events of equal time. `readers` are told by `give`.
+    """
+
+    def __init__(self, iri: str, counter: InstantCounter | None = None) -> None:
+        self.iri, self.readers = iri, list[EventReader]()
+        self._counter = InstantCounter(ordered=True) if counter is None else counter
+
+    def events(self, answers: Sequence[Answer]) -> EventBatch:
+        """The next answers as a batch of events."""
+        from spaseq.algebra.change_batch import ChangeBatch  # few runs register streams
+        from spaseq.algebra.graph_batch import GraphBatch
+
+        if isinstance(answers, ChangeBatch):
+            return answers.events(self.iri, self._counter)
+        if isinstance(answers, GraphBatch):
+            return answers.batch(self.iri, self._counter)
+        return batch_from_events(self.iri, [_event(a) for a in answers], self._counter)
+
+    def give(self, answers: Sequence[Answer]) -> None:
+        """Let the readers match the next answers."""
+        if answers and self.readers:
+            events = self.events(answers)
+            for reader in self.readers:
+                reader.push(reader.match_batch(events))
+
+
+def stream_of(plan: QueryPlan, counter: InstantCounter | None = None) -> RegisteredStream | None:
+    """What a query's answers are events of: a stream that it registers, or a graph's changes."""
+    iri = plan.identity.register
+    return None if iri is None else RegisteredStream(iri, counter)
+
+
+def _event(answer: Answer) -> tuple[int, str | None, Sequence[Triple]]:
+    return answer.end[0], answer.event, answer.graph or ()
+
+
+def registered(plans: Sequence[QueryPlan]) -> dict[str, int]:
+    """The number of the query that registers a stream, by the stream's IRI.
+
+    Raises:
+        UsageError: two queries register one stream.
+    """
+    by_stream: dict[str, int] = {}
+    for number, plan in enumerate(plans):
+        if plan.identity.register is None or plan.maintained is not None:
+            continue
+        other = by_stream.setdefault(plan.identity.register, number)
+        if other != number:
+            raise UsageError(
+                f"two queries register the stream <{plan.identity.register}>: "
+                f"{plans[other].identity.title} and {plan.identity.title}"
+            )
+    return by_stream
+
+
+def queries_read(plans: Sequence[QueryPlan]) -> list[frozenset[int]]:
+    """For each query the numbers of the queries whose streams, or graphs, it reads.
+
+    Raises:
+        UsageError: a query reads the stream of a SELECT query, whose answers are no events.
+    """
+    known = registered(plans)
+    for plan in plans:
+        for iri in plan.inputs.streams:
+            if iri in known and plans[known[iri]].answers.template is None:
+                raise UsageError(
+                    f"query {plan.identity.title} reads the stream <{iri}> of query "
+                    f"{plans[known[iri]].identity.title}, whose answers are no events: "
+                    "use CONSTRUCT there instead of SELECT"
+                )
+    made: dict[str, list[int]] = {}
+    for number, plan in enumerate(plans):
+        if plan.identity.register is not None:
+            made.setdefault(plan.identity.register, []).append(number)
+    return [
+        frozenset(n for iri in plan.inputs.streams for n in made.get(iri, ())) for plan in plans
+    ]
+
+
+def reading_order(
+    plans: Sequence[QueryPlan], changing: Collection[str] = ()
+) -> tuple[QueryPlan, ...]:
+    """The queries in an order in which each comes after the queries whose streams it reads.
+
+    Otherwise their order stays. Graphs that queries maintain are read as graphs that change, and so
+    are those in `changing` (IRIs).
+
+    Raises:
+        UsageError: queries read each other's streams in a circle.
+    """
+    plans = connected(plans, changing)
+    if all(plan.identity.register is None for plan in plans):
+        return plans
+    reads = queries_read(plans)
+    readers: dict[int, list[int]] = {}
+    for number, read in enumerate(reads):
+        for maker in read:
+            readers.setdefault(maker, []).append(number)
+    missing = [len(read) for read in reads]
+    ready = [number for number, count in enumerate(missing) if not count]  # a heap
+    ordered: list[int] = []
+    while ready:
+        ordered.append(heappop(ready))
+        for number in readers.get(ordered[-1], ()):
+            missing[number] -= 1
+            if not missing[number]:
+                heappush(ready, number)
+    if len(ordered) < len(plans):
+        waiting = sorted({*range(len(plans))}.difference(ordered))
+        raise UsageError(_circle(plans, reads, waiting))
+    return tuple(plans[n] for n in ordered)
+
+
+def order_with(
+    others: Sequence[QueryPlan], plan: QueryPlan
+) -> tuple[Sequence[QueryPlan], QueryPlan]:
+    """The plans in reading order, and the last one as it reads the graphs of the others.
+
+    Raises:
+        UsageError: as from `reading_order`; or another one would have to read a graph otherwise.
+    """
+    plans = reading_order([*others, plan])
+    known = {id(other) for other in others}
+    new = [each for each in plans if id(each) not in known]
+    late = [each.identity.title for each in new if each.identity.title != plan.identity.title]
+    if late:
+        raise UsageError(
+            f"{plan.identity.title} maintains <{plan.maintained}>, which {', '.join(late)} reads "
+            "as a graph that does not change: begin with the query that maintains it"
+        )
+    return plans, new[0]
+
+
+def _circle(plans: Sequence[QueryPlan], reads: list[frozenset[int]], waiting: list[int]) -> str:
+    """The message that names a circle of queries."""
+    path = [waiting[0]]
+    while (following := min(reads[path[-1]].intersection(waiting))) not in path:
+        path.append(following)
+    titles = [plan.identity.title for plan in plans]
+    circle = [*path[path.index(following) :], following]
+    steps = (
+        f"{titles[reader]} reads <{plans[source].made}> of {titles[source]}"
+        for reader, source in pairwise(circle)
+    )
+    return f"queries read each other's streams in a circle: {', '.join(steps)}"
+
+
+@record
+class QueryGroup:
+    """Units of queries that are connected by registered streams; any other unit is a group alone.
+
+    Attributes:
+        members: the numbers of the units, in reading order.
+        streams: the IRIs of the streams that come from outside the group.
+    """
+
+    members: tuple[int, ...]
+    streams: tuple[str, ...]
+
+    @property
+    def first(self) -> int:
+        """The unit that stands for the group."""
+        return self.members[0]
+
+    def key(self, units: QueryUnits) -> tuple[str, ...] | None:
+        """The variables by which stage 2 is split: the key of a unit that is alone, else None."""
+        return units.key(self.first) if len(self.members) == 1 else None
+
+    def title(self, units: QueryUnits) -> str:
+        """The group's name in messages."""
+        return ", ".join(units.plans[n].identity.name for n in self.members)
+
+
+@record
+class QueryGroups:
+    """The groups of a run's units, in order of their first units; `home` has the group of each."""
+
+    units: QueryUnits
+    every: tuple[QueryGroup, ...]
+    home: Mapping[int, QueryGroup]
+
+    def key(self, unit: int) -> tuple[str, ...] | None:
+        """The variables by which stage 2 of a unit is split; None if its group is not split."""
+        return self.home[unit].key(self.units)
+
+    @classmethod
+    def of(cls, units: QueryUnits) -> QueryGroups:
+        """The groups of units whose queries are in reading order."""
+        unit_of = {query: unit for unit in units.plans for query in units.members(unit)}
+        home = {unit: [unit] for unit in units.plans}
+        for query, reads in enumerate(queries_read(units.queries)):
+            for maker in reads:
+                one, other = home[unit_of[query]], home[unit_of[maker]]
+                if one is not other:
+                    other += one
+                    home.update((unit, other) for unit in one)
+        every = {id(some): _group(units, sorted(some)) for some in home.values()}
+        return cls(units, tuple(every.values()), {n: every[id(each)] for n, each in home.items()})
+
+
+def _group(units: QueryUnits, numbers: Sequence[int]) -> QueryGroup:
+    plans = [units.plans[n] for n in numbers]
+    made = {plan.identity.register for plan in plans}
+    read = dict.fromkeys(iri for plan in plans for iri in plan.inputs.streams)
+    return QueryGroup(tuple(numbers), tuple(iri for iri in read if iri not in made))
 
 
 class UnitNode(EventReader, Protocol):

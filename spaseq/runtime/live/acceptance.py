@@ -18,11 +18,9 @@ from spaseq.errors import RunError
 from spaseq.logs.messages import Message, MessageColumns, by_partition
 from spaseq.logs.segment_log import LogNotWritten
 from spaseq.logs.stream_log import StreamLog
-from spaseq.runtime.live.heartbeats import Heartbeats
-from spaseq.runtime.live.intakes import StreamIntake
-from spaseq.runtime.live.live_stream import LiveStream
+from spaseq.runtime.live.heartbeats import Heartbeats, RunClock
+from spaseq.runtime.live.intakes import LiveStream, StreamIntake
 from spaseq.runtime.live.partition_clocks import GivenEvents, LogEndClock, clock_at_end
-from spaseq.runtime.live.run_clock import RunClock
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.sinks.answer_json import answer_id, answer_json
-from spaseq.sinks.line_file import append_line
+from spaseq.sinks.base import append_line
 
 _encoded = json.JSONEncoder(separators=(",", ":")).encode
 _decoder = json.JSONDecoder()

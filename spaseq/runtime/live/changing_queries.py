@@ -14,12 +14,12 @@ from spaseq.options import StateLimits
 from spaseq.plan.changing_graphs import reading_kept
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.binding import asks_endpoints
-from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job, Stats
+from spaseq.runtime.job.unit_graph import reading_order
 from spaseq.runtime.live.answer_log import AnswerLog
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.live_directory import SavedRun
 from spaseq.runtime.live.live_engine import LiveEngine
-from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.log_points import HistoryGone, PastPoint, PastPoints, ReplayPoint
 from spaseq.runtime.live.partition_clocks import LoggedBefore
 from spaseq.runtime.live.query_changes import (

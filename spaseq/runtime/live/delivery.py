@@ -15,11 +15,9 @@ from spaseq.back_off import BackOff
 from spaseq.connectors.base import NotTaken
 from spaseq.errors import RunError
 from spaseq.logs.segment_log import LogReader, SegmentLog
-from spaseq.runtime.arrivals.checked_json import read_json
 from spaseq.runtime.live.answer_records import LoggedAnswer, keep_failed
 from spaseq.runtime.live.outlets import Numbered, Outlet
-from spaseq.storage.checksums import with_checksum_line
-from spaseq.storage.durable_files import write_durably
+from spaseq.storage.checksums import read_json, with_checksum_line, write_durably
 
 _BYTES = 2**20  # of answers that are read at once
 _SENT_BYTES = 4 * 2**20  # of answers that are sent at once, or a single answer

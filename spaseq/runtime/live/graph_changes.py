@@ -29,7 +29,7 @@ from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.graph_log import FoldedChanges, GraphLog, LoggedChange
 from spaseq.runtime.live.live_engine import LiveEngine
-from spaseq.runtime.live.loop_requests import LoopRequests
+from spaseq.runtime.live.query_changes import LoopRequests
 from spaseq.stages.maintained_graphs import GraphPast, GraphThen
 
 MOST_BYTES = 10**9

@@ -24,9 +24,13 @@ from spaseq.kb.knowledge import KbGraph, KnowledgeBase
 from spaseq.kb.knowledge_versions import EARLIEST, LATEST, KnowledgeVersions, TimedChange
 from spaseq.logs.segment_log import SegmentLog
 from spaseq.records import record
-from spaseq.runtime.arrivals.checked_json import read_json
-from spaseq.storage.checksums import with_checksum_line
-from spaseq.storage.durable_files import sync_directory, sync_file, write_durably
+from spaseq.storage.checksums import (
+    read_json,
+    sync_directory,
+    sync_file,
+    with_checksum_line,
+    write_durably,
+)
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
 FOLD_BYTES = 2**22

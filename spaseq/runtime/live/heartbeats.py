@@ -1,7 +1,8 @@
-"""Heartbeats: how time passes in streams that bring nothing.
+"""The wall clock of a live run, and heartbeats: how time passes in streams that bring nothing.
 
 A heartbeat of a partition says that none of its events below a time follows. The wall clock, a
-request or a message gives it; it goes into the log of its stream before it counts.
+request or a message gives it; it goes into the log of its stream before it counts. Arrivals in a
+stream never go back, even if the clock does.
 """
 
 from __future__ import annotations
@@ -15,16 +16,51 @@ from spaseq.errors import UsageError
 from spaseq.logs.messages import MessageColumns
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
-from spaseq.rdf.terms.times import format_time
+from spaseq.rdf.terms.times import duration_text, format_time
 from spaseq.runtime.arrivals.passing_time import PlaceTime, Watched, passed
 from spaseq.runtime.arrivals.stream_clock import StreamClock
-from spaseq.runtime.job.durations import duration_text
-from spaseq.runtime.live.live_stream import LiveStream
-from spaseq.runtime.live.run_clock import RunClock
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.stream_events import name_of
 
 Place = tuple[str, int]
 """A stream's IRI and the number of one of its partitions."""
+
+
+class RunClock:
+    """Tells times of arrival, in ms since the epoch.
+
+    Args:
+        wall: seconds since the epoch.
+    """
+
+    def __init__(self, wall: Callable[[], float] = time.time) -> None:
+        self._wall = wall
+        self._greatest: dict[str, int] = {}  # by stream
+
+    def saw(self, iri: str, time_ms: int | None) -> None:
+        """Take note of a time that the clock showed when a stream's log was written."""
+        if time_ms is not None:
+            self._greatest[iri] = max(time_ms, self._greatest.get(iri, time_ms))
+
+    def wall(self) -> int:
+        """What the clock shows."""
+        return int(self._wall() * 1000)
+
+    def arrival(self, iri: str) -> int:
+        """The time of what arrives in a stream now: it stands still until the clock catches up."""
+        now = max(self.wall(), self._greatest.get(iri, 0))
+        self._greatest[iri] = now
+        return now
+
+    def problem(self) -> str:
+        """That the clock has gone back; "" if it has not."""
+        behind = max([*self._greatest.values()], default=0) - self.wall()
+        if behind <= 0:
+            return ""
+        return (
+            f"the clock has gone back by {behind / 1000:.1f} s: arrivals and heartbeats stand "
+            "still until it has caught up"
+        )
 
 
 @dataclass(slots=True)

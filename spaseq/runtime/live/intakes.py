@@ -1,24 +1,48 @@
-"""Between a source's thread and the run: a queue with a bound, so that nobody runs ahead."""
+"""The streams of a live run; and a queue with a bound between a source's thread and the run, so
+that nobody runs ahead.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from spaseq.back_off import BackOff
 from spaseq.connectors.base import AWAY, BACK, MessageSource
 from spaseq.errors import SpaseqError, fault_text
 from spaseq.logs.messages import Message, MessageColumns
 from spaseq.logs.stream_log import StreamLog
+from spaseq.options import FileSourceSettings
+from spaseq.rdf.inputs.stream_options import ARRIVAL
+from spaseq.sources.broker_stream import BrokerStream
 
 _LOOK_S = 0.05
 _ROOM = 16 * 2**20
 """Bytes of messages that wait at most, besides those of one offer."""
 
-
 _GOES_ON_S = 10.0
 """A source that has not failed for so long after it began works again."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveStream:
+    """A stream of a live run: where it comes from, and how late its events may be."""
+
+    name: str
+    source: BrokerStream
+    settings: FileSourceSettings = field(default_factory=FileSourceSettings)
+
+    @property
+    def iri(self) -> str:
+        """Its IRI."""
+        return self.source.iri
+
+    @property
+    def takes_clock(self) -> bool:
+        """Whether it takes its times from the clock."""
+        return self.source.options.messages.time == ARRIVAL
 
 
 class StreamIntake:

@@ -22,14 +22,12 @@ from typing import Any, TextIO
 from spaseq.errors import RunError, UsageError
 from spaseq.options import StateLimits
 from spaseq.rdf.inputs.stream_options import ignore
-from spaseq.runtime.arrivals.checked_json import damaged, read_json
 from spaseq.runtime.live.graph_changes import MOST_BYTES, KeptGraphs, OnFiles
 from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
 from spaseq.runtime.live.query_changes import Planner
 from spaseq.stages.state_pickles import STATE_VERSION
 from spaseq.storage import directories
-from spaseq.storage.checksums import with_checksum_line
-from spaseq.storage.durable_files import write_durably
+from spaseq.storage.checksums import damaged, read_json, with_checksum_line, write_durably
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
 

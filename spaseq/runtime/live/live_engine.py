@@ -34,7 +34,7 @@ from spaseq.runtime.arrivals.stream_clock import StreamClock, event_horizon
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.job.state_limits import check_size, too_many_waiting
 from spaseq.runtime.live.heartbeats import take_heartbeats
-from spaseq.runtime.live.live_stream import LiveStream
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.partition_clocks import PartitionClocks
 from spaseq.runtime.live.stream_events import StreamEvents, arrival_times
 from spaseq.runtime.pushed import Found, PushedQueries, PushedState, Tolerated

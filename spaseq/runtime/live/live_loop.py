@@ -38,24 +38,21 @@ from spaseq.runtime.live.earlier_run import (
 from spaseq.runtime.live.endpoint_log import EndpointLog
 from spaseq.runtime.live.graph_changes import GraphChanges
 from spaseq.runtime.live.graph_log import LoggedChange
-from spaseq.runtime.live.heartbeats import Heartbeats, check_heartbeat, is_below
+from spaseq.runtime.live.heartbeats import Heartbeats, RunClock, check_heartbeat, is_below
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.live_directory import LiveDirectory, Persistence, SavedRun
 from spaseq.runtime.live.live_engine import EngineMaker
-from spaseq.runtime.live.live_stream import LiveStream
-from spaseq.runtime.live.log_points import PastPoint
-from spaseq.runtime.live.log_reading import LogReading
-from spaseq.runtime.live.loop_requests import LoopRequests
+from spaseq.runtime.live.log_points import LogReading, PastPoint
 from spaseq.runtime.live.query_changes import (
     ChangeKind,
     ChangeLog,
+    LoopRequests,
     QueryChange,
     StandingQuery,
 )
-from spaseq.runtime.live.run_clock import RunClock
-from spaseq.runtime.live.run_reports import RunReports
-from spaseq.runtime.live.run_views import StreamWaits
+from spaseq.runtime.live.run_views import RunReports, StreamWaits
 from spaseq.runtime.pushed import Tolerated
-from spaseq.storage.durable_files import cut_to, is_regular, size_of
+from spaseq.storage.checksums import cut_to, is_regular, size_of
 
 SNAPSHOT_S = 10.0
 """The state is saved this often, or less often if that took more than a twentieth of the time."""

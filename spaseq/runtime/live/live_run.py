@@ -23,10 +23,10 @@ from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.delivery import Terms
 from spaseq.runtime.live.graph_changes import open_graphs
 from spaseq.runtime.live.graph_log import GraphLog, first_hash, folded_so_far
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.live_directory import LiveDirectory, Persistence
 from spaseq.runtime.live.live_engine import EngineMaker, LiveEngine
 from spaseq.runtime.live.live_loop import LiveLoop
-from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.query_changes import Planner
 from spaseq.sources.broker_stream import BrokerStream
 

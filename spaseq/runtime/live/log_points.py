@@ -1,4 +1,5 @@
-"""Points in the logs of a live run from which they can be read again.
+"""How far the engine of a live run has read the logs of its streams, and points in these logs from
+which they can be read again.
 
 A query that begins in the past reads from a `PastPoint`, with the clocks as they were. The state of
 the queries can be made anew from a `ReplayPoint`. A partial match is no older than its query's
@@ -8,16 +9,62 @@ The logs are kept from the last point before these.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from spaseq.automaton.program.window import Counted
 from spaseq.errors import UsageError
+from spaseq.logs.stream_log import Entry, StreamLog
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.live.partition_clocks import PartitionClocks
 
 MOST_PAST = 64
 """How many points are kept; older ones are farther apart."""
+
+
+class LogReading:
+    """Reads what the logs of all streams have, each from a place on."""
+
+    def __init__(self, logs: Mapping[str, StreamLog], places: Mapping[str, int]) -> None:
+        """`places` are those to begin at, by stream IRI; 0 where there is none."""
+        self._logs = logs
+        self._readers = {iri: log.reader(places.get(iri, 0)) for iri, log in logs.items()}
+
+    @property
+    def places(self) -> dict[str, int]:
+        """The record of each log that is read next."""
+        return {iri: reader.next for iri, reader in self._readers.items()}
+
+    def ends(self) -> dict[str, int]:
+        """The record of each log that will be written next."""
+        return {iri: log.log.end for iri, log in self._logs.items()}
+
+    def lag(self, iri: str) -> int:
+        """How many records of a stream's log have not been read."""
+        return self._logs[iri].log.end - self._readers[iri].next
+
+    def waits(self, ends: Mapping[str, int] | None = None) -> bool:
+        """Whether the logs have not been read to their ends, or to other ones."""
+        given = self.ends() if ends is None else ends
+        return any(self._readers[iri].next < end for iri, end in given.items())
+
+    def entries(
+        self, most_bytes: int, until: Mapping[str, int] | None
+    ) -> Iterator[tuple[str, list[Entry]]]:
+        """(stream, its next entries) of about `most_bytes`, where there are some.
+
+        With `until`, no log is read beyond its place there.
+        """
+        for iri, reader in self._readers.items():
+            end = None if until is None else until.get(iri, reader.next)
+            entries = reader.read(most_bytes, end)
+            if entries:
+                yield iri, entries
+
+    def close(self) -> None:
+        """Close the files that are read."""
+        for reader in self._readers.values():
+            reader.close()
 
 
 class HistoryGone(UsageError):

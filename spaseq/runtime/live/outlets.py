@@ -21,9 +21,9 @@ from spaseq.errors import RunError, SpaseqError, UsageError
 from spaseq.lang.head_comments import head_comments
 from spaseq.runtime.live.answer_records import LoggedAnswer, json_with_id
 from spaseq.sinks import SINKS, begins_now, open_sink
+from spaseq.sinks.base import open_lines, standard_lines
 from spaseq.sinks.jsonl import JsonLines
-from spaseq.sinks.line_file import open_lines, standard_lines
-from spaseq.storage.durable_files import cut_to, is_regular, size_of
+from spaseq.storage.checksums import cut_to, is_regular, size_of
 
 STDOUT = "-"
 

@@ -20,12 +20,11 @@ from spaseq.compiled.arrays import Int64s
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.runtime.arrivals.stream_clock import StreamClock, TimeCounts, event_horizon, late_events
 from spaseq.runtime.job.job import LateEvent
-from spaseq.runtime.live.live_stream import LiveStream
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.stream_events import SeenGraphs, arrival_times
 
 _NO_EVENT_IS_LATE = 2**61
 """A delay (ms) for a clock that only numbers events."""
-
 
 _BEFORE_ALL = -(2**62)
 """Before all times (ms)."""

@@ -28,15 +28,15 @@ from spaseq.runtime.live.graph_changes import (
     GraphChanges,
     open_graphs,
 )
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.live_directory import LiveDirectory, StandingOptions
 from spaseq.runtime.live.live_engine import LiveEngine
 from spaseq.runtime.live.live_loop import LiveLoop
-from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.partition_clocks import GivenEvents
 from spaseq.runtime.live.query_changes import ChangeKind, Planner, QueryChange, StandingQuery
 from spaseq.runtime.live.run_views import QueryView, QueryWaits, StreamView, waits_of
+from spaseq.sinks.base import open_lines
 from spaseq.sinks.jsonl import BadInputLines, LateEventLines
-from spaseq.sinks.line_file import open_lines
 
 T = TypeVar("T")
 

@@ -36,10 +36,11 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.graph_times import NO_TIME
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.files import InputFile
-from spaseq.rdf.inputs.formats import AS_MESSAGES, Format
-from spaseq.rdf.inputs.message_formats import (
+from spaseq.rdf.inputs.formats import (
+    AS_MESSAGES,
     LOG_TYPES,
     MEDIA_TYPES,
+    Format,
     format_of_media,
     message_format,
     part_of_file,

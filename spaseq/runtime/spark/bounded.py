@@ -26,8 +26,8 @@ from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.plan.families import families_of, may_begin
 from spaseq.runtime.arrivals.input_splits import bounded_splits
 from spaseq.runtime.arrivals.tie_numbering import Overlap
-from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.job.job import Job, Stats
+from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark.one_machine import found_in_files, is_one_machine
 from spaseq.runtime.spark.rows.stage_rows import (
     OUTPUT,

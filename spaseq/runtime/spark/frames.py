@@ -32,8 +32,8 @@ from spaseq.records import record
 from spaseq.runtime.arrivals.passing_time import raise_silent
 from spaseq.runtime.arrivals.stream_clock import StreamClock, TimeCounts, late_events
 from spaseq.runtime.job.binding import stream_names
-from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.job.job import Job, LateEvent, ProcessCounts, Stats
+from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
 from spaseq.runtime.spark.lifted_frames import FrameRows, LiftedFrame, events_of_stored, stored_rows
 from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, SideRows, TaskReport

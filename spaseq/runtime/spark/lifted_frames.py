@@ -25,12 +25,11 @@ from spaseq.lang import ast
 from spaseq.lang.spelling import suggested
 from spaseq.lang.variables import walk
 from spaseq.lift.cells import inner_name, variable_of
-from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, time_field
+from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, LostValue, bad_row, time_field
 from spaseq.lift.lifted_events import EventMaker
 from spaseq.lift.row_blocks import TableBlock
 from spaseq.lift.row_groups import bounds
 from spaseq.lift.table_files import check_names
-from spaseq.lift.watched_casts import LostValue, bad_row
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions, ignore

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from spaseq import thresholds
 from spaseq.runtime.arrivals.input_splits import InputSplit, bounded_splits
 from spaseq.runtime.arrivals.tie_numbering import TimeExtent, earlier
-from spaseq.runtime.spark.rows.bucket_runs import part_of
-from spaseq.runtime.spark.rows.run_files import Blocks, RowRun, StoredPiece, StoredRow
+from spaseq.runtime.spark.rows.run_files import Blocks, RowRun, StoredPiece, StoredRow, part_of
 from spaseq.runtime.spark.rows.stage_rows import SIDE, Item, items_of
 from spaseq.runtime.spark.session.worker_python import (
     task_variables,
@@ -28,7 +27,6 @@ from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 
 Given = TypeVar("Given")
 T = TypeVar("T")
-
 
 SHARE = 4
 """With many queries, each has at most this part of the rows of a task."""

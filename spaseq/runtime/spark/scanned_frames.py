@@ -22,9 +22,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import types as st
 
 from spaseq.errors import InputError
-from spaseq.lift.arrow_rows import table_variables
 from spaseq.lift.cells import variable_of
 from spaseq.lift.parquet_scan import ParquetScan, ScannedFile
+from spaseq.lift.row_blocks import table_variables
 from spaseq.lift.table_files import PARQUET_READING, check_names
 from spaseq.runtime.spark.lifted_frames import LiftedFrame, variables
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spaseq.automaton.program.match_sizes import required_gpms
+from spaseq.automaton.program.outer_steps import required_gpms
 from spaseq.compile import compile_query
 from spaseq.plan.query_plan import QueryPlan
 

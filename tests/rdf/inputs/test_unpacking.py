@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from spaseq.limits import Limits
+from spaseq.rdf.inputs.files import UnpackedFile
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
-from spaseq.rdf.inputs.unpacking import UnpackedFile
 from spaseq.rdf.readers import read_stream
 
 TEXT = b"".join(b"line %d of %d\n" % (i, i * i * 7919 % 104729) for i in range(20_000))
@@ -108,7 +108,7 @@ def test_the_bound_on_inflation_loses_no_event_that_it_lets_through(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The text goes beyond the bound with its last bytes, so all of it is read."""
-    monkeypatch.setattr("spaseq.rdf.inputs.unpacking._FREE_BYTES", 1000)
+    monkeypatch.setattr("spaseq.rdf.inputs.files._FREE_BYTES", 1000)
     text = "".join(FORMATS[name].format(i) for i in range(20))
     (tmp_path / name).write_bytes(gzip.compress(text.encode()))
     bad: list[BadInput] = []

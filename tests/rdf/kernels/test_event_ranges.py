@@ -16,7 +16,7 @@ from spaseq.rdf.columns.event_batch import DEFAULT_GRAPH, QuadBlock
 from spaseq.rdf.events.graph_times import GraphTimes, OpenEvent, TimeTerms
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.lines import chunks
-from spaseq.rdf.lines.line_parser import parse_nquads_line
+from spaseq.rdf.lines.statements import parse_nquads_line
 from spaseq.rdf.terms.term import GENERATED_AT_TIME
 from tests.rdf.shared import SHARED, needs_data
 from tests.rdf.streams import STREAM, TIME, XSD, Event, at, read, write

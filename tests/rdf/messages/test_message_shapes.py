@@ -16,10 +16,14 @@ from hypothesis import strategies as st
 
 from spaseq import thresholds
 from spaseq.limits import Limits
-from spaseq.rdf.messages.known_shapes import KnownShapes, MessageShape
 from spaseq.rdf.messages.message_lines import MARKED
 from spaseq.rdf.messages.message_quads import LoggedLines
-from spaseq.rdf.messages.message_shapes import learned, with_numbered_labels
+from spaseq.rdf.messages.message_shapes import (
+    KnownShapes,
+    MessageShape,
+    learned,
+    with_numbered_labels,
+)
 from tests.rdf.streams import TIME, XSD, Event, read, write
 from tests.thresholds.forcing import forced
 

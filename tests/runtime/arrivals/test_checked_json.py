@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spaseq.errors import RunError
-from spaseq.runtime.arrivals.checked_json import read_json, write_json
+from spaseq.storage.checksums import read_json, write_json
 from tests.storage.damage import damaged
 
 

@@ -18,9 +18,9 @@ from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.runtime.arrivals import input_splits
 from spaseq.runtime.arrivals.tie_numbering import EarlierTies, Overlap, TimeExtent, earlier
-from spaseq.runtime.job.chaining import QueryGroups
+from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark import bounded as spark_runtime
-from spaseq.runtime.spark.rows.bucket_runs import Packer
+from spaseq.runtime.spark.rows.run_files import Packer
 from spaseq.sources import files as source_files
 from spaseq.sources.files import FileSource
 from spaseq.stages.query_units import QueryUnits

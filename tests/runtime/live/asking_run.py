@@ -21,8 +21,8 @@ from spaseq.options import FileSourceSettings, PlanningOptions, ServiceOptions
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live.deliveries import SinkSettings
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.live_directory import StandingOptions
-from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.standing_run import StandingRun
 from spaseq.sources.broker_stream import BrokerStream
 from tests.runtime.live.live_jobs import IRI, QUERY, events

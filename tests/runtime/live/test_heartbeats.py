@@ -8,9 +8,8 @@ from spaseq.options import FileSourceSettings
 from spaseq.rdf.inputs.stream_options import MessageOptions, StreamOptions
 from spaseq.runtime.arrivals.passing_time import Watched
 from spaseq.runtime.arrivals.stream_clock import StreamClock
-from spaseq.runtime.live.heartbeats import Heartbeats, Place
-from spaseq.runtime.live.live_stream import LiveStream
-from spaseq.runtime.live.run_clock import RunClock
+from spaseq.runtime.live.heartbeats import Heartbeats, Place, RunClock
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.sources.broker_stream import POSTED, BrokerStream
 
 

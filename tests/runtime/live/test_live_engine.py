@@ -15,8 +15,8 @@ from spaseq.logs.messages import Message, MessageColumns
 from spaseq.options import FileSourceSettings, StateLimits
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.runtime.job.job import Job, LateEvent
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.live_engine import LiveEngine
-from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.pushed import Tolerated
 from spaseq.sinks.answer_json import answer_json
 from spaseq.sources.broker_stream import BrokerStream

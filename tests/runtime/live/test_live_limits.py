@@ -16,8 +16,8 @@ from spaseq.options import FileSourceSettings, StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import Job
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.live_engine import LiveEngine
-from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.pushed import Tolerated
 from spaseq.sinks.answer_json import answer_json
 from spaseq.sources.broker_stream import BrokerStream

@@ -27,8 +27,8 @@ from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.live import live_loop
 from spaseq.runtime.live.deliveries import SinkSettings
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.live_directory import StandingOptions
-from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.live.log_points import HistoryGone
 from spaseq.runtime.live.standing_run import StandingRun, UnknownQuery
 from spaseq.sinks.answer_json import answer_json

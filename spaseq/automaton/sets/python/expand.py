@@ -25,7 +25,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias, cast
 
-from spaseq.automaton.program.counters import Action, Counts, RepeatBounds
+from spaseq.automaton.program.counters import Action, Counts, LoopMemory, RepeatBounds, Stops
 from spaseq.automaton.program.nfa import (
     Automaton,
     BracketLabel,
@@ -35,7 +35,6 @@ from spaseq.automaton.program.nfa import (
     State,
     TakeLabel,
 )
-from spaseq.automaton.sets.python.loop_memory import LoopMemory, Stops
 from spaseq.lang.ast.pattern_nodes import OpKind
 from spaseq.records import record
 

@@ -1,15 +1,30 @@
-"""The range of each partition that one micro-batch reads, and where the streams' time stands.
+"""The range of each partition that one micro-batch reads, where the streams' time stands, and what
+is known after a range was read: its clock, and the times of its events.
 
 A `TopicBatch` is an offset of Spark's source, so Spark writes it into the checkpoint before a task
-reads anything. A batch that is run again reads the same messages, at the same time of arrival.
+reads anything. A batch that is run again reads the same messages, at the same time of arrival. The
+task that reads a range stores what it knows then. It depends on the messages and the offsets alone,
+so a task that is run again stores the same. The next batch goes on from there.
 """
 
 from __future__ import annotations
 
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from spaseq.errors import RunError
 from spaseq.records import record
-from spaseq.runtime.arrivals.stream_clock import StreamClock
+from spaseq.runtime.arrivals.stream_clock import StreamClock, TimeCounts
+from spaseq.storage.checksums import damaged, write_durably
+from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
+
+_NAME = re.compile(r"(\d+)-(\d+)-(\d+)\.range")
 
 
 @record
@@ -127,3 +142,142 @@ class TopicSplit:
     max_ahead_ms: int
     directory: str
     knowledge: str = ""
+
+
+@record
+class RangeEnd:
+    """What is known after a range of a partition.
+
+    Attributes:
+        clock: of the partition.
+        events: the times of the range's events that are in time.
+        size: the bytes of its messages.
+    """
+
+    clock: StreamClock
+    events: TimeCounts
+    size: int
+
+    def data(self) -> bytes:
+        """This as bytes, with a checksum."""
+        arrays = self.events.times.tobytes(), self.events.counts.tobytes()
+        return dump_plain((self.clock.as_json(), *arrays, self.size))
+
+    @classmethod
+    def of(cls, data: bytes) -> RangeEnd:
+        """The inverse of `data`."""
+        clock, times, counts, size = load_plain(data)
+        events = TimeCounts(np.frombuffer(times, np.int64), np.frombuffer(counts, np.int64))
+        return cls(StreamClock.of_json(clock), events, size)
+
+
+@record
+class RangeEnds:
+    """The files with what is known after ranges, and those that number ties, in a directory.
+
+    `directory` is one that all tasks reach.
+    """
+
+    directory: Path
+
+    def store(self, topic: int, partition: int, end: int, known: RangeEnd) -> None:
+        """Keep what is known after the message before the offset `end`.
+
+        Raises:
+            RunError: the file cannot be written.
+        """
+        self._write(f"{topic}-{partition}-{end}.range", known.data())
+
+    def load(self, topic: int, partition: int, end: int) -> RangeEnd:
+        """What `store` kept.
+
+        Raises:
+            RunError: the file is missing or damaged.
+        """
+        path = self.directory / f"{topic}-{partition}-{end}.range"
+        try:
+            return RangeEnd.of(path.read_bytes())
+        except BROKEN as error:
+            raise damaged(path, error) from error
+
+    def ends(self) -> dict[tuple[int, int], list[int]]:
+        """The offsets of all files, ascending, by topic and partition."""
+        by_partition: dict[tuple[int, int], list[int]] = {}
+        for path in self.directory.glob("*.range"):
+            match = _NAME.fullmatch(path.name)
+            if match:
+                topic, partition, end = map(int, match.groups())
+                by_partition.setdefault((topic, partition), []).append(end)
+        return {partition_key: sorted(ends) for partition_key, ends in by_partition.items()}
+
+    def store_ties(self, topic: int, batch: int, earlier: Mapping[int, TimeCounts]) -> str:
+        """Keep how many events of earlier partitions have the times of a partition's events.
+
+        Returns:
+            The name for `load_ties`.
+        """
+        name = f"{topic}-{batch}.ties"
+        value = [(p, each.times.tobytes(), each.counts.tobytes()) for p, each in earlier.items()]
+        self._write(name, dump_plain(value))
+        return name
+
+    def load_ties(self, name: str) -> dict[int, TimeCounts]:
+        """What `store_ties` kept; RunError if the file is missing or damaged."""
+        path = self.directory / name
+        try:
+            return {
+                partition: TimeCounts(np.frombuffer(t, np.int64), np.frombuffer(c, np.int64))
+                for partition, t, c in load_plain(path.read_bytes())
+            }
+        except BROKEN as error:
+            raise damaged(path, error) from error
+
+    def note_knowledge(self, batch: int, name: str) -> None:
+        """Keep the name of the knowledge base that a batch may be run with again."""
+        self._write(f"knowledge-{batch}.name", name.encode())
+
+    def knowledge_in_use(self) -> set[str]:
+        """The knowledge bases of all batches that may be run again."""
+        names = set()
+        for path in self.directory.glob("*.name"):
+            with suppress(FileNotFoundError):  # the source's process has just forgotten it
+                names.add(path.read_text())
+        return names
+
+    def forget_batches(self, before: int) -> None:
+        """Remove the ties, and the names of knowledge bases, of the batches before a number."""
+        for path in (*self.directory.glob("*.ties"), *self.directory.glob("*.name")):
+            if int(path.stem.split("-")[1]) < before:
+                path.unlink(missing_ok=True)
+
+    def forget(self, topic: int, partition: int, end: int) -> None:
+        """Remove what is known after a range."""
+        (self.directory / f"{topic}-{partition}-{end}.range").unlink(missing_ok=True)
+
+    def _write(self, name: str, data: bytes) -> None:
+        # Two attempts at a task may write the same file at the same time.
+        fresh = self.directory / f".{name}.{uuid.uuid4().hex}"
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            write_durably(fresh, data)
+            fresh.replace(self.directory / name)
+        except OSError as error:
+            raise RunError(f"cannot write {self.directory / name}: {error.strerror}") from error
+
+
+def earlier_ties(partitions: Sequence[TimeCounts]) -> dict[int, TimeCounts]:
+    """For each partition: how many events of earlier partitions have the times of its events.
+
+    >>> two = [TimeCounts.of_pairs([(5, 2), (7, 1)]), TimeCounts.of_pairs([(5, 1)])]
+    >>> earlier_ties(two)[1].pairs
+    [(5, 2)]
+    """
+    by_partition: dict[int, TimeCounts] = {}
+    before = TimeCounts()
+    for number, partition in enumerate(partitions):
+        counts = before.of(partition.times)
+        tied = np.flatnonzero(counts)
+        if len(tied):
+            by_partition[number] = TimeCounts(partition.times[tied], counts[tied])
+        before = before.with_more(partition.times, partition.counts)
+    return by_partition

@@ -18,12 +18,13 @@ from spaseq.errors import RunError
 from spaseq.options import FileSourceSettings
 from spaseq.runtime.arrivals.passing_time import raise_silent
 from spaseq.runtime.arrivals.stream_clock import StreamClock, TimeCounts
-from spaseq.runtime.arrivals.topics.range_ends import RangeEnds, earlier_ties
 from spaseq.runtime.arrivals.topics.topic_batch import (
     PartitionRange,
+    RangeEnds,
     TopicArrivals,
     TopicBatch,
     TopicSplit,
+    earlier_ties,
 )
 
 FIRST_MESSAGE_BYTES = 1000

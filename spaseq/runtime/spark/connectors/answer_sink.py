@@ -24,9 +24,9 @@ from pyspark.sql.datasource import (
 
 from spaseq.errors import RunError, UsageError
 from spaseq.records import record
-from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.spark.rows.answer_rows import ANSWER_DDL, ANSWER_SCHEMA, answer_of_row
 from spaseq.sinks import SINKS, open_sink
+from spaseq.storage.checksums import read_json, write_json
 
 SUFFIXES = {
     **{form: sink.suffix for form, sink in SINKS.items() if not sink.binary},

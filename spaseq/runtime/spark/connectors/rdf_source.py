@@ -45,9 +45,9 @@ from spaseq.rdf.inputs.contexts import JsonLdContexts
 from spaseq.rdf.inputs.csv_dialect import CsvDialect
 from spaseq.rdf.inputs.stream_options import BadInput, MessageOptions, StreamOptions
 from spaseq.rdf.terms.term import GENERATED_AT_TIME
+from spaseq.rdf.terms.times import milliseconds
 from spaseq.records import record
-from spaseq.runtime.arrivals.batch_sizer import BatchSizer
-from spaseq.runtime.job.durations import milliseconds
+from spaseq.runtime.arrivals.input_splits import BatchSizer
 
 if TYPE_CHECKING:
     from spaseq.rdf.columns.event_batch import EventBatch
@@ -73,7 +73,6 @@ _EVENTS = pa.schema(
     ]
 )
 _EVENTS_PER_ROW_BATCH = 4096
-
 
 AnySplit: TypeAlias = "InputSplit | ArrivedSplit | StreamProgress"
 

@@ -27,10 +27,9 @@ from spaseq.connectors.kafka import Extent, TopicRanges
 from spaseq.options import FileSourceSettings
 from spaseq.records import record
 from spaseq.runtime.arrivals.arrived_batch import StreamProgress
-from spaseq.runtime.arrivals.batch_sizer import BatchSizer
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
-from spaseq.runtime.arrivals.topics.range_ends import RangeEnds
-from spaseq.runtime.arrivals.topics.topic_batch import TopicBatch, TopicSplit
+from spaseq.runtime.arrivals.input_splits import BatchSizer
+from spaseq.runtime.arrivals.topics.topic_batch import RangeEnds, TopicBatch, TopicSplit
 from spaseq.runtime.arrivals.topics.topic_planner import TopicPlanner
 from spaseq.runtime.spark.connectors.rdf_source import SPLIT_DDL
 from spaseq.sources.broker_stream import BrokerStream

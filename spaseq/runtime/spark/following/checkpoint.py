@@ -19,12 +19,11 @@ from spaseq.errors import RunError, UsageError
 from spaseq.plan.families import families_of
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.records import record
-from spaseq.runtime.arrivals.checked_json import damaged, read_json, write_json
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.stages.shipped_units import ShippedUnits
 from spaseq.stages.query_units import QueryUnits, split_key
 from spaseq.storage import directories
-from spaseq.storage.durable_files import cut_to, is_regular, size_of
+from spaseq.storage.checksums import cut_to, damaged, is_regular, read_json, size_of, write_json
 
 _READ_BACK = 2  # Spark reads the offsets of the last batch and of the one before
 

@@ -30,15 +30,14 @@ from spaseq.errors import RunError, UsageError
 from spaseq.options import FileSourceSettings, FollowOptions, RuntimeOptions, StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
-from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.job.interrupts import until_interrupted
 from spaseq.runtime.job.job import Job, Stats
+from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
 from spaseq.runtime.spark.connectors.topic_source import FollowedTopics, TopicDataSource
 from spaseq.runtime.spark.following.checkpoint import Checkpoint, OffsetChecks, OutputPositions
-from spaseq.runtime.spark.following.failed_queries import until_failure
 from spaseq.runtime.spark.following.kb_refresh import Refresh
-from spaseq.runtime.spark.following.logged_output import LoggedOutput
+from spaseq.runtime.spark.following.logged_output import LoggedOutput, until_failure
 from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, PARTIAL, Item, items_of
 from spaseq.runtime.spark.session.failures import SPARK_FAILED, spark_errors
 from spaseq.runtime.spark.session.spark_session import session
@@ -53,7 +52,7 @@ from spaseq.runtime.spark.stages.bucket_state import TOPICS, Buckets
 from spaseq.runtime.spark.stages.followed_patterns import PACKED_DDL, FollowSolve
 from spaseq.runtime.spark.stages.processor import FollowSequence
 from spaseq.sinks import SINKS, begins_now, open_sink
-from spaseq.sinks.line_file import open_lines, standard_lines
+from spaseq.sinks.base import open_lines, standard_lines
 from spaseq.sources.broker_stream import BrokerStream
 from spaseq.sources.files import GrowingFiles
 from spaseq.windows.window_runs import longest_wait

@@ -12,7 +12,7 @@ from spaseq.errors import InputError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
-from spaseq.runtime.arrivals.topics.range_ends import RangeEnds
+from spaseq.runtime.arrivals.topics.topic_batch import RangeEnds
 from spaseq.runtime.job.binding import check_kbs
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.following.checkpoint import Checkpoint

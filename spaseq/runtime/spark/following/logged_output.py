@@ -1,4 +1,5 @@
-"""The answers of a followed run on their way to a broker, a database or a webhook.
+"""The answers of a followed run on their way to a broker, a database or a webhook; and the last
+batch of a run in which a query has had too many partial matches.
 
 A batch that Spark runs again gives the same answers. So the answers of a batch go into a log, by
 one commit, unless the log has them; from there they are delivered.
@@ -8,22 +9,21 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from spaseq.algebra.answers import Answer
-from spaseq.errors import RunError
+from spaseq.errors import RunError, TooManyWaiting
 from spaseq.logs.segment_log import SegmentLog
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.runtime.arrivals.checked_json import read_json
 from spaseq.runtime.live.answer_records import LoggedAnswer
 from spaseq.runtime.live.deliveries import Deliveries, SinkSettings
 from spaseq.runtime.live.delivery import Terms
 from spaseq.runtime.spark.following.checkpoint import OutputPositions
-from spaseq.storage.checksums import with_checksum_line
-from spaseq.storage.durable_files import write_durably
+from spaseq.runtime.spark.rows.stage_rows import Item
+from spaseq.storage.checksums import read_json, with_checksum_line, write_durably
 
 _LAST_ANSWERS_S = 10.0  # how long the end of a run waits for its output
 
@@ -122,3 +122,31 @@ class LoggedOutput:
 def _pair(value: list[Any]) -> tuple[int, int]:
     batch, before = value
     return int(batch), int(before)
+
+
+def until_failure(
+    items: Sequence[tuple[int, Item]],
+) -> tuple[Sequence[tuple[int, Item]], TooManyWaiting | None]:
+    """(the items of a batch by query, without failures; the first failure).
+
+    A query fails in each of its buckets by itself. In no bucket it has an answer that ends when the
+    first one has failed, or later.
+    """
+    failures: dict[int, TooManyWaiting] = {}
+    for _, item in items:
+        if isinstance(item, TooManyWaiting):
+            known = failures.setdefault(item.query, item)
+            if item.instant < known.instant:
+                failures[item.query] = item
+    if not failures:
+        return items, None
+    kept = [(query, _before(failures.get(query), item)) for query, item in items]
+    left = [each for each in kept if not isinstance(each[1], TooManyWaiting)]
+    return left, min(failures.values(), key=lambda failure: failure.instant)
+
+
+def _before(failure: TooManyWaiting | None, item: Item) -> Item:
+    """The answers of a query that has failed, as far as they ended before."""
+    if failure is None:
+        return item
+    return [answer for answer in cast("Sequence[Answer]", item) if answer.end < failure.instant]

@@ -22,8 +22,8 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
-from spaseq.collection_pause import keep_for_good
 from spaseq.compiled.mode import INTERPRETED
+from spaseq.memory import keep_for_good
 from spaseq.runtime.spark.session import FILE_TASKS, KERNELS_NAME, SHIPPED
 from spaseq.storage.directories import check_private, private_directory
 

@@ -25,14 +25,13 @@ from spaseq.errors import RunError, SpaseqError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions, StateLimits
-from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
-from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec, SolutionColumns
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
 from spaseq.runtime.group_stage import GroupStage
-from spaseq.runtime.job.chaining import QueryGroup, QueryGroups
 from spaseq.runtime.job.job import ProcessCounts, Stats
 from spaseq.runtime.job.state_limits import check_size, too_many_waiting
+from spaseq.runtime.job.unit_graph import QueryGroup, QueryGroups
 from spaseq.runtime.spark.rows.stage_rows import OUTPUT, SIDE, SideRows, answer_rows, partial_rows
 from spaseq.runtime.spark.stages.followed_patterns import NEVER, PACKED
 from spaseq.runtime.spark.stages.held_solutions import HeldSolutions, NewPack

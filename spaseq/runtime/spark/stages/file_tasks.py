@@ -20,10 +20,10 @@ from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
 from spaseq.runtime.arrivals.tie_numbering import EarlierTies, TimeExtent
 from spaseq.runtime.job.job import ProcessCounts, Stats
-from spaseq.runtime.spark.rows.bucket_runs import BucketRuns
 from spaseq.runtime.spark.rows.run_files import (
     BlockFile,
     Blocks,
+    BucketRuns,
     RowFile,
     RowRun,
     RunFile,

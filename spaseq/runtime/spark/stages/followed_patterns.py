@@ -39,12 +39,11 @@ from spaseq.runtime.arrivals.stream_clock import (
     event_horizon,
     late_events,
 )
-from spaseq.runtime.arrivals.topics.range_ends import RangeEnd, RangeEnds
-from spaseq.runtime.arrivals.topics.topic_batch import TopicSplit
-from spaseq.runtime.job.chaining import QueryGroups
+from spaseq.runtime.arrivals.topics.topic_batch import RangeEnd, RangeEnds, TopicSplit
 from spaseq.runtime.job.job import Stats
+from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.live.heartbeats import take_heartbeats
-from spaseq.runtime.live.live_stream import LiveStream
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.stream_events import StreamEvents, arrival_times
 from spaseq.runtime.spark.rows.stage_rows import SideRows, TaskReport, buckets, rows
 from spaseq.runtime.spark.stages.pattern_stage import Solver

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from spaseq.collection_pause import collection_paused
 from spaseq.compiled import mode
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.lang.depth import make_room_for_any
 from spaseq.limits import Limits
+from spaseq.memory import collection_paused
 from spaseq.options import StageOptions
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -23,9 +23,9 @@ from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
 from spaseq.runtime.arrivals.tie_numbering import TimeExtent
-from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.job.job import Job, Stats
-from spaseq.runtime.spark.rows.bucket_runs import Packer
+from spaseq.runtime.job.unit_graph import QueryGroups
+from spaseq.runtime.spark.rows.run_files import Packer
 from spaseq.runtime.spark.rows.stage_rows import END, EXTENT, NO_SPLIT, PACKS, TaskReport, rows
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.sources.base import Source

@@ -15,8 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from spaseq.collection_pause import collection_paused
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.memory import collection_paused
 from spaseq.options import ServiceOptions
 from spaseq.records import record
 from spaseq.runtime.spark.rows.run_files import disk_errors

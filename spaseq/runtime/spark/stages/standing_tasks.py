@@ -30,8 +30,7 @@ from spaseq.options import StageOptions
 from spaseq.plan.families import UnitPlan
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
-from spaseq.rdf.columns.solution_columns import SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec, SolutionColumns
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
 from spaseq.runtime.job.job import Stats
@@ -52,9 +51,9 @@ from spaseq.runtime.spark.stages.standing_messages import (
     StreamReader,
     TaskMessages,
 )
-from spaseq.stages.family_patterns import UnitPatterns, patterns_of
 from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.unit_sequence import FoundAnswers, UnitSequence
+from spaseq.stages.unit_stages import UnitPatterns, patterns_of
 
 
 @record

@@ -26,8 +26,8 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.stream_options import ARRIVAL
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 from spaseq.runtime.job.job import Job
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.live_engine import LiveEngine, in_turn
-from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.pushed import Tolerated
 from spaseq.runtime.spark.session.failures import spark_errors
 from spaseq.runtime.spark.session.spark_session import session

@@ -14,10 +14,10 @@ from spaseq.errors import RunError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.runtime.arrivals.checked_json import read_json, write_json
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPositions
 from spaseq.sources.files import FileSource
+from spaseq.storage.checksums import read_json, write_json
 from tests.storage.damage import damaged
 
 

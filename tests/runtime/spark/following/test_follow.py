@@ -17,7 +17,7 @@ from spaseq.rdf.terms.times import format_time
 from spaseq.runtime.job.job import Job, LateEvent, Stats
 from spaseq.runtime.spark.following.follow import follow, run
 from spaseq.sinks.answer_json import partial_json
-from spaseq.sinks.line_file import open_lines
+from spaseq.sinks.base import open_lines
 from tests.runtime.machines import (
     KEYED,
     NORTH,

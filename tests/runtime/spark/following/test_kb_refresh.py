@@ -18,8 +18,8 @@ from spaseq.kb.load import load_kb
 from spaseq.kb.watched_graphs import KbWatch
 from spaseq.options import FollowOptions, ServiceOptions
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
-from spaseq.runtime.job.chaining import reading_order
 from spaseq.runtime.job.job import Job
+from spaseq.runtime.job.unit_graph import reading_order
 from spaseq.runtime.spark.following.follow import follow
 from spaseq.sources.base import Source
 from spaseq.sources.broker_stream import BrokerStream

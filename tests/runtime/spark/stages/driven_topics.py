@@ -20,7 +20,7 @@ from spaseq.logs.messages import Message, MessageColumns
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.inputs.stream_options import MessageOptions, StreamOptions
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
-from spaseq.runtime.job.chaining import QueryGroups
+from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark.connectors.topic_source import FollowedTopics, TopicStreamReader
 from spaseq.runtime.spark.rows.stage_rows import SIDE, items_of
 from spaseq.runtime.spark.stages.bucket_state import TOPICS, Buckets

@@ -21,8 +21,8 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionCodec
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.program_events import batch_from_events
-from spaseq.runtime.job.chaining import QueryGroups
-from spaseq.runtime.spark.following.failed_queries import until_failure
+from spaseq.runtime.job.unit_graph import QueryGroups
+from spaseq.runtime.spark.following.logged_output import until_failure
 from spaseq.runtime.spark.rows.stage_rows import items_of
 from spaseq.runtime.spark.stages.bucket_state import Buckets
 from spaseq.stages.query_units import QueryUnits

@@ -28,8 +28,8 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionCodec
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.program_events import batch_from_events
-from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.job.state_limits import check_size, too_many_waiting
+from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark.stages import bucket_state
 from spaseq.runtime.spark.stages.bucket_state import STATE_FORMAT, BucketState, Entry, WarmStage
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge

@@ -15,8 +15,8 @@ from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.solution_batch import SolutionCodec
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
-from spaseq.runtime.job.chaining import QueryGroups
 from spaseq.runtime.job.job import Job
+from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.rows.stage_rows import SIDE

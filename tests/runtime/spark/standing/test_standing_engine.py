@@ -22,8 +22,8 @@ from spaseq.options import (
 )
 from spaseq.rdf.inputs.stream_options import BadInput, MessageOptions, StreamOptions
 from spaseq.runtime.job.job import Job, LateEvent
+from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.live_engine import EngineLost, LiveEngine
-from spaseq.runtime.live.live_stream import LiveStream
 from spaseq.runtime.pushed import Tolerated
 from spaseq.runtime.spark.standing import remote_stages, stage_jobs, standing_engine
 from spaseq.runtime.spark.standing.standing_engine import SparkEngines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spaseq.runtime.arrivals.batch_sizer import AIM_SECONDS, FIRST_BYTES, LEAST_BYTES, BatchSizer
+from spaseq.runtime.arrivals.input_splits import AIM_SECONDS, FIRST_BYTES, LEAST_BYTES, BatchSizer
 
 
 class Watch:

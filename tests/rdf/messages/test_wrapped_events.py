@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.rdf.inputs.contexts import JsonLdContexts
-from spaseq.rdf.inputs.message_formats import with_headers
+from spaseq.rdf.inputs.formats import with_headers
 from tests.rdf.streams import XSD, Event, read, write
 
 CE = "urn:spaseq:cloudevents:"

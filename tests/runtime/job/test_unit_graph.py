@@ -11,7 +11,7 @@ from spaseq.compile import compile_query
 from spaseq.errors import UsageError
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.binding import bind_streams, stream_names
-from spaseq.runtime.job.chaining import (
+from spaseq.runtime.job.unit_graph import (
     RegisteredStream,
     queries_read,
     reading_order,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from spaseq import collection_pause
-from spaseq.collection_pause import (
+from spaseq import memory
+from spaseq.memory import (
     collection_paused,
     keep_all,
     keep_for_good,
@@ -19,7 +19,7 @@ from spaseq.collection_pause import (
 @pytest.fixture
 def _nothing_frozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As in a program that has imported no command line, and collects no tests."""
-    monkeypatch.setattr(collection_pause, "_kept_for_good", False)
+    monkeypatch.setattr(memory, "_kept_for_good", False)
     gc.unfreeze()
     yield
     gc.freeze()
