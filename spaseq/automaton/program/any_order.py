@@ -35,7 +35,16 @@ def in_every_order(
 
     `streams` has the streams of each GPM. Without `late` it has no late FILTERs.
     """
-    return _Ordering(program, gpms, streams, late).program()
+
+    def make() -> tuple[Program | None, bool]:
+        ordering = _Ordering(program, gpms, streams, True)
+        made, has_late = ordering.program(), any(sight.has_late for sight in ordering.sights)
+        return None if made is program else made, has_late
+
+    ordered, has_late = program.made("in every order", ([*gpms], [*streams]), make)
+    if late or not has_late:
+        return ordered or program
+    return _Ordering(program, gpms, streams, False).program()
 
 
 class _Ordering:
@@ -48,6 +57,7 @@ class _Ordering:
     ) -> None:
         self._program, self._gpms, self._streams = program, gpms, streams
         self._late = late
+        self.sights: list[Sight] = []
         self._edges = [*program.edges]
         self._replaced: dict[int, Edge] = {}  # by id; several brackets may share an operand
         self._further = dict(program.further)
@@ -106,6 +116,7 @@ class _Ordering:
             flat = self._flat(operand, others)
             places.append(OperandPlaces(flat, self._program, self._gpms, label.kind))
         sight = Sight(self._program.owner, self._gpms, before, places[0], places[1], self._late)
+        self.sights.append(sight)
         sight.check_times(self._program.replayed)
         product = Product(sight, label.kind, self._streams, self._edges, self._further)
         return replace(label.operands[0], states=product.states())

@@ -239,9 +239,12 @@ class Program:
         The planner and stage 2 of a query ask for the same.
         """
         known = self._made.get(what)
-        if known is None or known[0] != of:
-            known = self._made[what] = of, make()
-        made: T = known[1]
+        if known is not None and known[0] == of:
+            found: T = known[1]
+            return found
+        made = make()
+        if made is not self:  # which would not be freed at once
+            self._made[what] = of, made
         return made
 
     def __reduce__(self) -> tuple[object, ...]:

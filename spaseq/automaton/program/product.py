@@ -114,6 +114,7 @@ class Sight:
     ) -> None:
         self._owned, self._gpms, self._before = frozenset(owned), gpms, before
         self.operands, self._may_be_late = (left, right), late
+        self.has_late = False  # whether some FILTER is late, if the evaluator tests these
         self._uses = dict[int, tuple[frozenset[str], frozenset[str]]]()  # by id of a FILTER
 
     def _used(self, condition: ast.Expr) -> tuple[frozenset[str], frozenset[str]]:
@@ -168,7 +169,9 @@ class Sight:
         return not times and not is_of_its_event(condition)
 
     def _late(self, condition: ast.Expr, step: _Taken) -> LateFilter:
-        if not self._may_be_late or is_volatile(condition):
+        may_be = not is_volatile(condition)
+        self.has_late |= may_be
+        if not (may_be and self._may_be_late):
             raise NotOrdered("a FILTER in {} must see the operands in order")
         return LateFilter(step.take.occurrence, condition)
 

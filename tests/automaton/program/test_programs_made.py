@@ -7,6 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from spaseq.automaton.program import any_order
+from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.registers import compilable_runs
 from spaseq.compile import compile_query
 from spaseq.plan.evaluators import program_of
@@ -55,3 +58,30 @@ def test_a_pickle_has_the_program_as_it_was_planned(plan: QueryPlan) -> None:
     again = pickle.loads(pickle.dumps(plan))
     assert repr(again.sequence.program) == repr(program)
     assert repr(program_of(again)) == repr(program_of(plan))
+
+
+def _in_order(plan: QueryPlan, late: bool) -> Program:
+    gpms = [GpmColumns(g.variables, g.conditions, g.certain) for g in plan.patterns.gpms]
+    streams = [g.streams for g in plan.patterns.gpms]
+    return any_order.in_every_order(plan.sequence.program, gpms, streams, late)
+
+
+def test_the_orders_of_a_bracket_are_made_once_without_late_filters(
+    plan: QueryPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = _in_order(plan, late=True)
+    monkeypatch.delattr(any_order, "Product")  # making them again would fail
+    assert known is not plan.sequence.program
+    assert _in_order(plan, late=False) is known
+
+
+def test_late_filters_stand_only_where_they_may() -> None:
+    # A is the first operand, and its FILTER looks at the second one
+    first, last = "FILTER (?h > ?l) }\n    DEFINE GPM C", "}\n    DEFINE GPM C"
+    text = TEXT.replace(first, last).replace(":low ?l }", ":low ?l FILTER (?h > ?l) }")
+    for order in (True, False), (False, True):
+        plan = compile_query(text)
+        found = {late: _in_order(plan, late) for late in order}
+        labels = [edge.label for edge in found[True].edges]
+        assert any(getattr(label, "late", ()) for label in labels)
+        assert not any(getattr(edge.label, "late", ()) for edge in found[False].edges)
