@@ -23,6 +23,9 @@ Values: TypeAlias = tuple[str | None, ...]
 Row: TypeAlias = tuple[int, int, int, str | None, Values]
 """A solution with its event: (stream index, time (ms), k, event IRI, values)."""
 
+TakenPath: TypeAlias = tuple[tuple[Edge, Row | None], ...]
+"""The edges and rows that a run has taken; a bracket's edge, before those inside, has no row."""
+
 
 @record
 class MeasuredInstant:
@@ -209,9 +212,8 @@ class Outside:
 class Run:
     """A partial match. `first` and `last` span the events of this automaton; None before any.
 
-    `lasts` has the last instant of each operand of `&` and AND that edges know by number. `path`
-    has the edges and rows that it has taken, if late FILTERs look at them; the edge of a bracket
-    stands before those inside, without a row. `candidate` is the one that the run belongs to, or
+    `lasts` has the last instant of each operand of `&` and AND that edges know by number. `path` is
+    there if late FILTERs look at it. `candidate` is the one that the run belongs to, or
     may begin at the edge where it waits.
     """
 
@@ -227,7 +229,7 @@ class Run:
     obligations: tuple[Duty, ...] = ()
     outside: Outside | None = None
     lasts: Mapping[int, Instant] = field(default_factory=dict)
-    path: tuple[tuple[Edge, Row | None], ...] = ()
+    path: TakenPath = ()
     candidate: Candidate | None = None
 
     def as_candidate(self, candidate: Candidate | None) -> Run:

@@ -14,10 +14,10 @@ from spaseq.automaton.registers.compiled.layout import edge_of
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.registers.python.late_filters import LateFilters
-from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator
+from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator, path_after
 from spaseq.automaton.registers.python.run_stepping import start_of
 from spaseq.automaton.run.machine import Machine
-from spaseq.automaton.run.runs import Groups, Row, Run, Values
+from spaseq.automaton.run.runs import Groups, Row, Run, TakenPath, Values
 from spaseq.automaton.run.scoping import TakeEnv
 from spaseq.compiled.arrays import Int64s
 
@@ -32,19 +32,22 @@ class ReplayedRuns:
         self._steps = [edges[step.id] for step in tables.steps]
         self._takes = [edges[edge.id] for edge in tables.edges]
         self._late = LateFilters(machine)
+        # Late FILTERs look at paths alone.
+        self._only_paths = all(test.late for test in tables.asked if test.taken is not None)
         self.forget()
 
     def forget(self) -> None:
         """Forget all runs."""
         self._evaluator = RegisterEvaluator(self._machine)
         self._runs: dict[int, Run] = {kernel.NONE: start_of(self._machine.program.automaton)}
+        self._paths: dict[int, TakenPath] = {kernel.NONE: ()}
         self._groups = dict[tuple[int, int], Groups | None]()  # by run and edge
 
     def learn(self, runs: Iterable[int], node: Int64s) -> None:
         """Make the runs with some numbers, given the nodes of all runs."""
         missing = dict[int, list[int]]()
         for run in runs:
-            while run not in self._runs and run not in missing:
+            while run not in self._paths and run not in missing:
                 missing[run] = node[run].tolist()
                 run = missing[run][kernel.PREVIOUS]
         if not missing:
@@ -54,14 +57,14 @@ class ReplayedRuns:
         for run in sorted(missing):  # a run has a larger number than the one before
             node_of_run = missing[run]
             edge = edge_of(node_of_run[kernel.PATH])
+            step, inner, before = self._steps[edge], self._takes[edge], node_of_run[kernel.PREVIOUS]
             _, row = rows[node_of_run[kernel.SOLUTION]]
-            self._runs[run] = self._evaluator.with_row(
-                self._runs[node_of_run[kernel.PREVIOUS]],
-                self._steps[edge],
-                self._takes[edge],
-                row,
-                node_of_run[kernel.ORIGIN],
-            )
+            self._paths[run] = path_after(self._paths[before], step, inner, row)
+            if not self._only_paths:
+                origin = node_of_run[kernel.ORIGIN]
+                self._runs[run] = self._evaluator.with_row(
+                    self._runs[before], step, inner, row, origin
+                )
 
     def seen(self, run: int, taken: tuple[int, int], values: Values, time_ms: int) -> TakeEnv:
         """What FILTERs see while a known run takes a solution, until the next call.
@@ -79,7 +82,7 @@ class ReplayedRuns:
         """Whether the late FILTERs of an edge hold when a known run takes a solution."""
         step, inner = (self._machine.program.edges[edge] for edge in taken)
         row: Row = (0, time_ms, 0, None, values)
-        path = self._evaluator.path_after(self._runs[run], step, inner, row)
+        path = path_after(self._paths[run], step, inner, row)
         return self._late.hold(path, self._machine.takes[inner.id].late)
 
     def columns(self, taken: tuple[int, int]) -> Sequence[str]:

@@ -10,7 +10,7 @@ from spaseq.automaton.program.counters import Action
 from spaseq.automaton.program.nfa import Edge, TakeLabel
 from spaseq.automaton.run.arena import Arena
 from spaseq.automaton.run.machine import Machine
-from spaseq.automaton.run.runs import Row, Run
+from spaseq.automaton.run.runs import Run, TakenPath
 from spaseq.automaton.run.scoping import ListNodes, TakeEnv, TraceNodes, bind, follow
 from spaseq.expr.env import Env
 
@@ -35,7 +35,7 @@ class LateFilters:
 
     def hold(
         self,
-        path: Sequence[tuple[Edge, Row | None]],
+        path: TakenPath,
         filters: Sequence[tuple[int, Callable[[Env], bool]]],
     ) -> bool:
         """Whether FILTERs, with the occurrences of their steps, hold for a run, given its path."""

@@ -29,6 +29,7 @@ from spaseq.automaton.run.runs import (
     MeasuredInstant,
     Row,
     Run,
+    TakenPath,
     WaitingRun,
 )
 from spaseq.automaton.run.scoping import (
@@ -49,6 +50,12 @@ def shares_no_event(path: Sequence[tuple[Edge, Edge, Row]]) -> bool:
         for place, (_, edge, row) in enumerate(path)
         for back in edge.apart
     )
+
+
+def path_after(path: TakenPath, edge: Edge, inner: Edge, row: Row) -> TakenPath:
+    """The path of a run once it takes a row along an edge; `inner` is the edge in its bracket."""
+    bracket = () if edge.id == inner.id else ((edge, None),)
+    return (*path, *bracket, (inner, row))
 
 
 class RegisterEvaluator:
@@ -179,16 +186,8 @@ class RegisterEvaluator:
             self._trace.add((label.gpm, row, run.trace)),
             tuple(o.passed(instant) if o.before is None else o for o in obligations),
             lasts=run.lasts_after(inner, instant),
-            path=self.path_after(run, edge, inner, row) if self._machine.keeps_paths else (),
+            path=path_after(run.path, edge, inner, row) if self._machine.keeps_paths else (),
         )
-
-    @staticmethod
-    def path_after(
-        run: Run, edge: Edge, inner: Edge, row: Row
-    ) -> tuple[tuple[Edge, Row | None], ...]:
-        """The path of the run that follows when a run takes a row."""
-        bracket = () if edge.id == inner.id else ((edge, None),)
-        return (*run.path, *bracket, (inner, row))
 
     def groups_after(self, run: Run, edge: Edge) -> Groups | None:
         """The group variables of a run that follows an edge."""
