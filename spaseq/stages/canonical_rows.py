@@ -29,7 +29,7 @@ class CanonicalRows:
             for gpm in plan.patterns.gpms
         ]
 
-    def events(self, events: Sequence[EventRows]) -> list[EventRows]:
+    def events(self, events: Sequence[EventRows], watermark: int) -> list[EventRows]:
         """Single events with their solutions in order."""
         return [event if len(event) < 2 else self._event(event) for event in events]
 
@@ -42,7 +42,7 @@ class CanonicalRows:
         solutions = sorted(event.solutions, key=order)
         return EventRows(event.stream, event.time, event.k, event.event, solutions)
 
-    def rows(self, rows: SolutionBatch) -> SolutionBatch:
+    def rows(self, rows: SolutionBatch, watermark: int) -> SolutionBatch:
         """The rows of many events in order; in a family, those of each member."""
         places: list[Int32s | Int64s] = [rows.gpm, rows.stream, rows.k, rows.time]
         if QUERY in rows.values:

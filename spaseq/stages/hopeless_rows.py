@@ -11,7 +11,7 @@ if all partial matches that can be made of them are few beside the limit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from spaseq.automaton.batch.kernels.near_rows import FAR, note_near
 from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.program.nfa import Automaton, BracketLabel
 from spaseq.automaton.program.window import Counted, Window
+from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.waiting_limit import WaitingLimit
 from spaseq.automaton.sequencer import AnySequencer
@@ -362,7 +363,12 @@ class LeftOutRows:
         if self._hopeless is not None:
             self._hopeless.restored()
 
-    def without(self, rows: SolutionBatch, watermark: int) -> SolutionBatch:
+    def events(self, events: Sequence[EventRows], watermark: int) -> Sequence[EventRows]:
+        """All of a few single events, which are not looked at."""
+        self.passed(max([watermark, *(event.time for event in events)]))
+        return events
+
+    def rows(self, rows: SolutionBatch, watermark: int) -> SolutionBatch:
         """The rows that may be in a match, and the others if they count for the limit."""
         if self._hopeless is None:
             return rows

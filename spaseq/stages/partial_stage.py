@@ -102,8 +102,8 @@ class PartialStage(Stateful):
             return CountedSchedule(self._counts)
         return TimedSchedule(window)
 
-    def run(self, rows: SolutionBatch, watermark: int) -> None:
-        """Process rows, like a sequencer."""
+    def rows(self, rows: SolutionBatch, watermark: int) -> SolutionBatch:
+        """Process rows, like a sequencer, and give all of them."""
         if self._counts is not None:
             self._counts.see(_counted(rows, self._partition, self._starters))
         solved = rows
@@ -117,9 +117,10 @@ class PartialStage(Stateful):
                 level_rows = rows if level.needs_instants else solved
                 self._add(level, level.sequencer.run(level_rows, watermark))
         self._close(watermark)
+        return rows
 
-    def run_events(self, events: Sequence[EventRows], watermark: int) -> None:
-        """Process the rows of a few single events, like a sequencer."""
+    def events(self, events: Sequence[EventRows], watermark: int) -> Sequence[EventRows]:
+        """Process the rows of a few single events, like a sequencer, and give all of them."""
         if self._counts is not None:
             self._counts.see(self._counted_events(events))
         solved = [event for event in events if any(gpm != BARE for gpm, _ in event.solutions)]
@@ -129,6 +130,7 @@ class PartialStage(Stateful):
             level_events = events if level.needs_instants else solved
             self._add(level, level.sequencer.run_events(level_events, watermark))
         self._close(watermark)
+        return events
 
     def close(self) -> None:
         """All streams have ended, so every window closes."""

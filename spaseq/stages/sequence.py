@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from spaseq import thresholds
 from spaseq.algebra.answers import Answer, PartialAnswer
@@ -58,6 +58,17 @@ _NEVER = -(2**63)
 _BEYOND_EVENTS = "an expression over several events, or over an answer"
 
 
+class RowOperator(Protocol):
+    """What stands between Order and Sequence. It gets rows in order, up to a watermark (ms).
+
+    Few events come as they are, and others as columns. It gives the rows for what follows.
+    """
+
+    def events(self, events: Sequence[EventRows], watermark: int) -> Sequence[EventRows]: ...
+
+    def rows(self, rows: SolutionBatch, watermark: int) -> SolutionBatch: ...
+
+
 class SequenceStage(Stateful):
     """Buffers solutions, orders them, and turns them into answers.
 
@@ -95,7 +106,7 @@ class SequenceStage(Stateful):
         self._machine = machine_of(plan, solve, in_machine, self._limit)
         self._sequencer = sequencer(self._machine)
         # What an evaluator finds first must not depend on batches.
-        self._canonical = CanonicalRows(plan) if self._machine.limit is not None else None
+        canonical = CanonicalRows(plan) if self._machine.limit is not None else None
         filters = filters or partial(AnswerFilters, plan)
         self._filters = filters(None if in_evaluator else limit)
         self._columnar = (
@@ -106,6 +117,12 @@ class SequenceStage(Stateful):
         self._changing = _changing(plan, known, on_bad, options.limits)
         if self._changing is not None:
             self._use_in_windows(known)
+        possible: tuple[RowOperator | None, ...] = (
+            self._partial,
+            self.left_out if self.left_out.looks else None,
+            canonical,
+        )
+        self._operators = [operator for operator in possible if operator is not None]
         self._buffer = ReorderBuffer(plan.patterns.columns)
         self._events: list[EventRows] = []  # pushed one by one
         self._is_closing = False
@@ -216,18 +233,14 @@ class SequenceStage(Stateful):
         until = EVER if ahead else watermark
         if self._windows is not None:
             return self._through_windows(self._windows, watermark, until)
-        events = [e for e in self._events if e.time <= until]
+        events: Sequence[EventRows] = [e for e in self._events if e.time <= until]
         if len(events) == len(self._events):
             self._events.clear()
         elif events:
             self._events = [e for e in self._events if e.time > until]
         if not self._buffer and len(events) <= thresholds.current.single_events:
-            if self.left_out.looks:
-                self.left_out.passed(max([watermark, *(e.time for e in events)]))
-            if self._partial is not None:
-                self._partial.run_events(events, watermark)
-            if self._canonical is not None:
-                events = self._canonical.events(events)
+            for operator in self._operators:
+                events = operator.events(events, watermark)
             return self._filters.answers(self._sequencer.run_events(events, watermark))
         if events:
             self._buffer.push(self._columns_of(events))
@@ -252,11 +265,8 @@ class SequenceStage(Stateful):
 
     def _taken(self, rows: SolutionBatch, watermark: int) -> Sequence[Answer]:
         """The answers that rows give; they come after all rows so far."""
-        if self._partial is not None:
-            self._partial.run(rows, watermark)
-        rows = self.left_out.without(rows, watermark)
-        if self._canonical is not None:
-            rows = self._canonical.rows(rows)
+        for operator in self._operators:
+            rows = operator.rows(rows, watermark)
         return self._answers(rows, watermark)
 
     def _through_windows(
@@ -324,7 +334,7 @@ class SequenceStage(Stateful):
             raise self._filters.too_many(error.events) from None
         return answers
 
-    def _columns_of(self, events: list[EventRows]) -> SolutionBatch:
+    def _columns_of(self, events: Sequence[EventRows]) -> SolutionBatch:
         rows, patterns = [row for event in events for row in event.rows()], self._plan.patterns
         variables = [*(gpm.variables for gpm in patterns.evaluated), self._plan.sequence.partition]
         return batch_of(rows, variables, patterns.columns)
