@@ -171,7 +171,7 @@ def by_delimiters(path: Path) -> int:
 
 
 def by_spaseq(path: Path, threads: int = 1, predicates: tuple[str, ...] | None = None) -> int:
-    from spaseq.rdf.readers import StreamOptions, read_stream
+    from spaseq.rdf.ranges import StreamOptions, read_stream
 
     options = StreamOptions(
         "http://b.example/stream",

@@ -93,8 +93,7 @@ def write_events(path: Path, events: int, triples: int) -> None:
 def load(source: str, cache: str) -> dict[str, float]:
     """CPU seconds to load a knowledge base, without imports."""
     from spaseq.compiled.warming import warm
-    from spaseq.kb.cache import cache_at
-    from spaseq.kb.load import load_kb
+    from spaseq.kb.load import cache_at, load_kb
 
     warm()
     start = time.process_time()
@@ -106,8 +105,7 @@ def run(query: str, events: str, source: str, cache: str) -> dict[str, float]:
     """CPU seconds of a run without loading, and the number of its answers."""
     from spaseq.compile import compile_query
     from spaseq.compiled.warming import warm
-    from spaseq.kb.cache import cache_at
-    from spaseq.kb.load import load_kb
+    from spaseq.kb.load import cache_at, load_kb
     from spaseq.rdf.inputs.stream_options import StreamOptions
     from spaseq.runtime import local
     from spaseq.runtime.job.job import Job

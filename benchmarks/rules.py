@@ -39,7 +39,7 @@ from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.endpoint import shared_cache
 from spaseq.kb.load import load_kb
 from spaseq.plan.rules import NAMES
-from spaseq.rdf.readers import StreamOptions, read_stream
+from spaseq.rdf.ranges import StreamOptions, read_stream
 
 PREFIX = "PREFIX : <http://s.example/ns#>\n"
 STREAM = "FROM STREAM S1 <http://s.example/stream/s1>"

@@ -14,7 +14,7 @@ from spaseq.algebra.groups import translate_group
 from spaseq.algebra.nodes import expressions
 from spaseq.algebra.schema import Schema
 from spaseq.lang import ast
-from spaseq.lang.format_patterns import ExpressionText
+from spaseq.lang.format import ExpressionText
 from spaseq.lang.format_triples import TermText
 from spaseq.lang.variables import exists_uses, rewritten, walk
 

@@ -13,9 +13,8 @@ from spaseq.compile import Checked
 from spaseq.compiled import mode
 from spaseq.compiled.cache import has_kernels
 from spaseq.errors import UsageError
-from spaseq.kb.cache import cache_at
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
-from spaseq.kb.load import load_kb
+from spaseq.kb.load import cache_at, load_kb
 from spaseq.kb.service_address import is_url
 from spaseq.kb.versions import versions_given
 from spaseq.memory import collection_paused, keep_all

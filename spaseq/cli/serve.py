@@ -103,7 +103,7 @@ def serve(configuration: Path | None, check: bool, init: Path | None, chosen: Ch
     SIGTERM and SIGINT end the server: its state is saved, and the status is 0.
     """  # fmt: skip
     if init is not None:
-        from spaseq.serve.example_files import write_example
+        from spaseq.serve.trial import write_example
 
         if configuration is not None or check:
             raise UsageError("--init DIR goes with nothing else")

@@ -17,7 +17,7 @@ from spaseq.diagnosis.probes import Probe, Probes
 from spaseq.diagnosis.question import Condition, GpmPlace, Part, group_of
 from spaseq.diagnosis.report import Cause, plural
 from spaseq.lang import ast
-from spaseq.lang.format_patterns import PatternText
+from spaseq.lang.format import PatternText
 from spaseq.lang.format_triples import uses_of_blank_nodes
 from spaseq.lang.functions import SET_FUNCTIONS
 from spaseq.lang.variables import expression_variables, rewritten

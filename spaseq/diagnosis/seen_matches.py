@@ -20,7 +20,7 @@ from spaseq.errors import Span
 from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.lang import ast
 from spaseq.lang import sequence as seq
-from spaseq.lang.format_patterns import ExpressionText
+from spaseq.lang.format import ExpressionText
 from spaseq.lang.format_triples import TermText
 from spaseq.lang.sequence import Chain, Link, occurrences
 from spaseq.lang.variables import (

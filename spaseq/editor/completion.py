@@ -76,8 +76,7 @@ def _innermost(
 ) -> tuple[Place, Section | None, ParserElement | None]:
     """The section at the end of the text, and the element that parses it."""
     from spaseq.lang.grammar.clauses import CLAUSES, WHOLE_GPM_HEAD
-    from spaseq.lang.grammar.patterns import WHOLE_GROUP
-    from spaseq.lang.grammar.sequences import WHOLE_SEQUENCE
+    from spaseq.lang.grammar.patterns import WHOLE_GROUP, WHOLE_SEQUENCE
 
     if layout.having is not None:
         return "having", layout.having, CLAUSES["HAVING"]

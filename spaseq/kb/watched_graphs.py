@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from spaseq.errors import InputError, SpaseqError
-from spaseq.kb.cache import KbCache
 from spaseq.kb.graph_updates import file_triples
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.kb.load import load_kb
+from spaseq.kb.load import KbCache, load_kb
 from spaseq.kb.quads import OxigraphStore, sources_at
 from spaseq.kb.service_address import is_url
 from spaseq.limits import Limits

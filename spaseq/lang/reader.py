@@ -167,7 +167,7 @@ class _Reader:
             self.reading.unreadable_prefixes.update(name.partition(":")[0] for name in names[:1])
 
     def sequence(self, section: Section) -> None:
-        from spaseq.lang.grammar.sequences import WHOLE_SEQUENCE
+        from spaseq.lang.grammar.patterns import WHOLE_SEQUENCE
 
         self.check_opening(section)
         span = Span(section.body, section.end)

@@ -11,7 +11,7 @@ from spaseq.algebra.constants import TermReader, constant_text
 from spaseq.algebra.nodes import PatternTerm, TriplePattern, is_reserved
 from spaseq.errors import Diagnostic, QueryText
 from spaseq.lang import ast
-from spaseq.lang.comparisons import kind_of
+from spaseq.lang.lint_filters import kind_of
 from spaseq.lang.spelling import suggested
 from spaseq.lang.variables import children, walk
 from spaseq.lift.lift_checks import parse_lift

@@ -1,4 +1,5 @@
-"""Families: queries that are equal but for constants run as one query.
+"""Families: queries that are equal but for constants run as one query; and units: what is evaluated
+as one in a run, a query by itself, or a family. A unit has the number of its first query.
 
 The query of a family has a variable in the place of each constant in which its members differ. Each
 of its GPMs begins with VALUES, which has a row for each member: the member's number and its
@@ -8,13 +9,14 @@ negated steps look at the events of one member.
 
 A family evaluates a pattern for all members, and then joins the solutions with the table. So it
 needs more solutions on the way than a member, whose pattern has its constants from the beginning.
-`family_query` makes the query, and `family_plan` its plan.
+`family_plan` makes the query and its plan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from spaseq import thresholds
 from spaseq.algebra import nodes as n
@@ -25,9 +27,10 @@ from spaseq.lang.shapes import QUERY, Constant, parameter, total
 from spaseq.lang.variables import rewritten
 from spaseq.options import StageOptions
 from spaseq.plan.evaluators import SET_EVALUATORS
-from spaseq.plan.family_plan import FamilyPlans, family_plan, titled
-from spaseq.plan.family_query import FamilyTable, carrier_of
+from spaseq.plan.family_plan import FamilyPlans, FamilyTable, carrier_of, family_plan, titled
 from spaseq.plan.query_plan import EvaluatorName, QueryPlan
+from spaseq.rdf.columns.event_batch import EventBatch
+from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.terms.term import XSD_STRING, split_literal
 from spaseq.records import record
 
@@ -321,3 +324,79 @@ class UnitPlan:
         """The number and the plan of the query by itself."""
         ((number, plan),) = self.plans.items()
         return number, plan
+
+
+class EventReader(Protocol):
+    """What reads the events of a registered stream, or the changes of a graph."""
+
+    def match_batch(self, events: EventBatch) -> SolutionBatch:
+        """The solutions of many events."""
+
+    def push(self, rows: SolutionBatch) -> None:
+        """Take solutions."""
+
+
+@record
+class QueryUnits:
+    """The units of a run's queries.
+
+    `families` has those that are families, by number. `plans` has the plan of each unit. If
+    answers are `limited`, those that a limit counts together come from one stage 2.
+    """
+
+    queries: tuple[QueryPlan, ...]
+    families: Mapping[int, Family]
+    plans: Mapping[int, QueryPlan]
+    limited: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        queries: Sequence[QueryPlan],
+        families: Sequence[Family] | None = None,
+        limited: bool = False,
+    ) -> QueryUnits:
+        """The units of some queries, with all families that there are unless some are given."""
+        all_families = families_of(queries) if families is None else families
+        known = {family.members[0]: family for family in all_families}
+        members = {n for family in all_families for n in family.members}
+        plans = {
+            n: known[n].plan if n in known else plan
+            for n, plan in enumerate(queries)
+            if n in known or n not in members
+        }
+        return cls(tuple(queries), known, plans, limited)
+
+    def shipped(self) -> QueryUnits:
+        """The units without what only the planner reads: workers get less."""
+        families = {
+            n: replace(family, first=family.first.without_shape())
+            for n, family in self.families.items()
+        }
+        queries = [query.without_shape() for query in self.queries]
+        return QueryUnits.of(queries, [*families.values()], self.limited)
+
+    def members(self, unit: int) -> tuple[int, ...]:
+        """The queries of a unit."""
+        return self.families[unit].members if unit in self.families else (unit,)
+
+    def key(self, unit: int) -> tuple[str, ...] | None:
+        """The variables by which stage 2 of a unit can be split; a family by its members."""
+        return split_key(self.plans[unit], self.limited)
+
+    def unit_plan(self, unit: int) -> UnitPlan:
+        """The plans of a unit's queries."""
+        plans = {number: self.queries[number] for number in self.members(unit)}
+        return UnitPlan(plans, self.families.get(unit))
+
+
+def split_key(plan: QueryPlan, limited: bool) -> tuple[str, ...] | None:
+    """The variables by which stage 2 of a query can be split, or of a family; None if by none.
+
+    If answers are `limited`, a partition is not split. A family is split by its members at least.
+    """
+    partition, key = plan.sequence.partition, plan.sequence.key.variables
+    if limited and key is not None:
+        key = partition or None
+    knows_members = QUERY in partition and not plan.inputs.windows  # stage 1 of it does
+    return key or ((QUERY,) if knows_members else None)

@@ -1,8 +1,16 @@
-"""The plan of a family's query, made once for families that differ in a window's length only."""
+"""The query of a family: variables and a table in the place of its members' constants; and its
+plan, made once for families that differ in a window's length only.
+
+Where the first step of every match is one GPM, a family may *begin with the member*: this GPM alone
+has the table, and the number is no variable of PARTITION BY. Its solutions carry the constants that
+later steps are compared with, so solutions of later steps belong to all members, and are made once.
+Partial matches of members then wait side by side in a partition. This needs conditions that ask
+each partial match for itself: no `,`, no selection strategy, no AFTER MATCH.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 
@@ -10,17 +18,155 @@ from spaseq.errors import QueryText
 from spaseq.lang import ast
 from spaseq.lang.format import format_query, with_window
 from spaseq.lang.resolve import resolve
-from spaseq.lang.shapes import QUERY, Constant, Shape, is_made
-from spaseq.lang.variables import walk
-from spaseq.plan.family_query import FamilyTable, carrier_of, family_query, open_query
+from spaseq.lang.sequence import Chain, GpmStep, Repeat, chains, occurrences, steps
+from spaseq.lang.shapes import QUERY, Constant, Shape, is_made, parameter, total
+from spaseq.lang.variables import rewritten, walk
 from spaseq.plan.planner import plan_as_written, signature, with_fingerprint
 from spaseq.plan.planning_options import CompileOptions
 from spaseq.plan.query_plan import EvaluatorName, GpmPlan, QueryPlan, StageKey
 from spaseq.plan.rules import apply_rules
 from spaseq.plan.sequencing import sequence_window, with_gpms
+from spaseq.records import record
+
+_NO_SUM = ast.Iri("no:sum")
+"""The value of a sum that is an error: nothing is less or greater than an IRI."""
+
+_ANY = ast.Iri("any:thing")
+"""It stands for the constants of members in what a fingerprint is made of."""
 
 _ANY_LENGTH = ast.TimeSpan(1, "SECONDS")
 """It stands for the length of a window where families that differ in it only are planned once."""
+
+
+@record
+class FamilyTable:
+    """The table of a family: the `places` of its constants, and which GPM has it.
+
+    It is the `carrier`, if the family begins with the member; else all GPMs have it.
+    """
+
+    places: frozenset[int]
+    carrier: str | None = None
+
+
+def open_query(shape: Shape, constants: Sequence[Constant], table: FamilyTable) -> ast.Query:
+    """The query of a family without the constants of any member."""
+    some = [_ANY if i in table.places else constant for i, constant in enumerate(constants)]
+    return family_query(shape, some, table)
+
+
+def family_query(shape: Shape, constants: Sequence[Constant], table: FamilyTable) -> ast.Query:
+    """The query of a family, with the constants that all members have in common."""
+    places, carrier = table.places, table.carrier
+    fixed = {parameter(i).name: c for i, c in enumerate(constants) if i not in places}
+
+    def restore(node: ast.Node) -> ast.Node | None:
+        return fixed.get(node.name) if isinstance(node, ast.Var) else None
+
+    query: ast.Query = rewritten(shape.query, restore)
+    binders = [(i, gpm) for i, gpm in shape.binders if i in places]
+    sums = {parameter(i).name: i for i, _ in binders}
+    made: dict[int, ast.Arithmetic] = {}
+
+    def replaced(node: ast.Node) -> ast.Node | None:
+        """The variable of a sum in the place of the sum."""
+        if isinstance(node, ast.Arithmetic) and isinstance(node.right, ast.Var):
+            number = sums.get(node.right.name)
+            if number is not None:
+                made[number] = node
+                return total(number)
+        return None
+
+    gpms = [rewritten(gpm, replaced) for gpm in query.gpms]
+    bound = {gpm: [(i, made[i]) for i, binder in binders if binder == gpm] for _, gpm in binders}
+    if carrier is None:
+        defined = tuple(_gpm(g, places, bound.get(g.name, ()), constants) for g in gpms)
+        partition = (*query.partition, ast.Var(QUERY))
+        return replace(query, gpms=defined, partition=partition)
+    later = [gpm for gpm in gpms if gpm.name != carrier]
+    names = {node.name for gpm in later for node in walk(gpm) if isinstance(node, ast.Var)}
+    carried = {parameter(i).name: total(i) for i in sorted(places) if parameter(i).name in names}
+    columns = [(i, total(i)) for i in places if parameter(i).name in carried]
+
+    def read(node: ast.Node) -> ast.Node | None:
+        """The variable of a constant that the first step has."""
+        return carried.get(node.name) if isinstance(node, ast.Var) else None
+
+    defined = tuple(
+        _gpm(gpm, places, bound.get(carrier, ()), constants, columns)
+        if gpm.name == carrier
+        else rewritten(gpm, read)
+        for gpm in gpms
+    )
+    return replace(query, gpms=defined)
+
+
+def _gpm(
+    gpm: ast.Gpm,
+    places: Iterable[int],
+    sums: Sequence[tuple[int, ast.Arithmetic]],
+    constants: Sequence[Constant],
+    carried: Sequence[tuple[int, ast.Var]] = (),
+) -> ast.Gpm:
+    """A GPM with the columns of the table that it reads, and the sums that it makes.
+
+    It also has constants that later steps read, as variables.
+    """
+    mentioned = {node.name for node in walk(gpm) if isinstance(node, ast.Var)}
+    read_places = sorted(i for i in places if parameter(i).name in mentioned or i in dict(sums))
+    columns = [*((i, parameter(i)) for i in read_places), *carried]
+    variables = (ast.Var(QUERY), *(variable for _, variable in columns))
+    table = ast.Values(variables, ((ast.Literal("0"), *(constants[i] for i, _ in columns)),))
+    pattern = ast.GroupGraphPattern((*gpm.pattern.elements, table))
+    if sums:
+        binds = (ast.Bind(ast.Call("COALESCE", (e, _NO_SUM)), total(i)) for i, e in sums)
+        pattern = ast.GroupGraphPattern((pattern, *binds))
+    return replace(gpm, pattern=pattern)
+
+
+def carrier_of(first: QueryPlan, shape: Shape, places: frozenset[int]) -> str | None:
+    """The GPM with which the family of these queries may begin; None if there is none.
+
+    `first` is the plan of a member.
+    """
+    links = first.sequence.chain.links
+    begin = links[0].step if links else None
+    answers = first.answers
+    if not isinstance(begin, GpmStep) or answers.strategy != "ALL":
+        return None
+    if not answers.after_match.keeps_all or "," in _joins(first.sequence.chain):
+        return None
+    name = begin.occurrence.gpm
+    if sum(use.gpm == name for use in occurrences(first.sequence.chain)) > 1:
+        return None
+    if isinstance(shape.query.window, ast.CountWindow) or shape.query.windows:
+        return None
+    summed = {i for i, binder in shape.binders if binder == name}
+    later = [gpm for gpm in shape.query.gpms if gpm.name != name]
+    for gpm in later:
+        mentioned = {v.name for v in walk(gpm) if isinstance(v, ast.Var)}
+        here = {i for i in places if parameter(i).name in mentioned}
+        if not here <= summed | _bounds(gpm, here):
+            return None
+    return name if later else None
+
+
+def _joins(chain: Chain) -> set[str]:
+    """The kinds of operators that join the steps of a sequence."""
+    of_loops = {s.own.kind for s in steps(chain) if isinstance(s, Repeat) and s.own is not None}
+    return of_loops | {link.join.kind for part in chains(chain) for link in part.links}
+
+
+def _bounds(gpm: ast.Gpm, places: Collection[int]) -> set[int]:
+    """The places of constants that a FILTER of a GPM compares by order with a variable."""
+    names = {parameter(i).name: i for i in places}
+    return {
+        names[side.name]
+        for node in walk(gpm)
+        if isinstance(node, ast.Compare) and node.op != "="
+        for side in (node.left, node.right)
+        if isinstance(side, ast.Var) and side.name in names
+    }
 
 
 class FamilyPlans:

@@ -6,21 +6,168 @@ query that is equal to a planned one but for constants gets a `MemberPlan`, made
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any
 
 from spaseq.errors import QueryText
 from spaseq.expr.extension import registered
 from spaseq.lang.parser import MOST_CHARACTERS, parse_source
+from spaseq.lang.resolve import resolve
+from spaseq.lang.shapes import Shape, Shaped
 from spaseq.lang.text_templates import TextTemplate, outline
-from spaseq.plan.member_plan import PlanTemplate
+from spaseq.plan.planner import plan_query, signature
 from spaseq.plan.planning_options import CompileOptions
-from spaseq.plan.query_plan import KeptGroups, QueryPlan
+from spaseq.plan.query_plan import (
+    EvaluatorName,
+    Identity,
+    KeptGroups,
+    PatternPlan,
+    QueryPlan,
+    SequencePlan,
+)
+from spaseq.plan.signatures import Signature
+from spaseq.records import record
 
 _MOST_ALIKE = 32
 """The most templates of one outline; queries beyond them are planned."""
 
 _MOST_OUTLINES = 4096
 """The most outlines that are known; the oldest are forgotten."""
+
+
+@record
+class PlanTemplate:
+    """A planned query, and the texts that differ from its own in constants only.
+
+    What such a text has in the groups of `texts` is all that is kept of it.
+    """
+
+    like: QueryPlan
+    texts: TextTemplate
+    options: CompileOptions
+
+    def plan(self, text: str, name: str) -> MemberPlan | None:
+        """The plan of a text, whose answers are called `name`; None if it does not fit."""
+        given = self.texts.given(text)
+        if given is None:
+            return None
+        return MemberPlan.of(self, given, name, Identity(name, name, None), True)
+
+    def planned(self, given: str, title: str) -> QueryPlan:
+        """The plan of a text that is parsed and planned."""
+        source = QueryText(self.texts.text(given))
+        query = parse_source(source).query
+        assert query is not None
+        return plan_query(resolve(query, source), title, self.options)
+
+
+class MemberPlan(QueryPlan):
+    """The plan of a query that has been recognised by a template (`spaseq.plan.templates`).
+
+    Another query's plan gives it the parts that depend on no constant. Its graph patterns and its
+    sequence are planned when somebody asks for them; a run of its family does not, as the family
+    has a plan. Its constants are made anew whenever somebody asks for them. So it takes few bytes.
+    `dataclasses.replace` makes a `QueryPlan` of it.
+    """
+
+    __slots__ = ("_given", "_has_shape", "_signature", "_template", "_title", "_whole")
+
+    _given: str
+    _has_shape: bool
+    _signature: Signature | None
+    _template: PlanTemplate
+    _title: str
+    _whole: QueryPlan | None
+
+    def __new__(cls, *values: Any, **fields: Any) -> Any:
+        """A `QueryPlan` of the values of all fields, as `dataclasses.replace` asks for."""
+        return QueryPlan(*values, **fields)
+
+    @classmethod
+    def of(
+        cls, template: PlanTemplate, given: str, title: str, identity: Identity, has_shape: bool
+    ) -> MemberPlan:
+        """The plan of a query that has `given` in the groups of the template.
+
+        `title` is the one that its state depends on, even if it gets another identity.
+        """
+        made: MemberPlan = object.__new__(cls)
+        put, like = object.__setattr__, template.like
+        put(made, "_template", template)
+        put(made, "_given", given)
+        put(made, "_title", title)
+        put(made, "_whole", None)
+        put(made, "_signature", None)
+        put(made, "_has_shape", has_shape)
+        put(made, "identity", identity)
+        put(made, "inputs", like.inputs)
+        put(made, "answers", like.answers)
+        put(made, "expressions", like.expressions)
+        put(made, "disabled", like.disabled)
+        put(made, "levels", like.levels)
+        put(made, "changing", like.changing)
+        put(made, "is_member", like.is_member)
+        return made
+
+    @property
+    def patterns(self) -> PatternPlan:
+        """Stage 1 of the query by itself."""
+        return self.whole.patterns
+
+    @property
+    def sequence(self) -> SequencePlan:
+        """Stage 2 of the query by itself."""
+        return self.whole.sequence
+
+    @property
+    def signature(self) -> Signature:
+        """The hashes of the query, made at the first call: only logs and checkpoints need them."""
+        if self._signature is None:
+            template, given = self._template, self._given
+            text = partial(template.texts.canonical, given)
+            made = signature(template.like, self._title, text)
+            object.__setattr__(self, "_signature", made)
+        assert self._signature is not None
+        return self._signature
+
+    @property
+    def shape(self) -> Shape | None:
+        return self._template.like.shape if self._has_shape else None
+
+    @property
+    def shaped(self) -> Shaped | None:
+        """The shape with the constants, which are made at each call."""
+        if self.shape is None:
+            return None
+        return Shaped(self.shape, self._template.texts.constants(self._given))
+
+    @property
+    def constant_texts(self) -> tuple[str, ...]:
+        return self._template.texts.constant_texts(self._given)
+
+    @property
+    def evaluator(self) -> EvaluatorName:
+        return self._template.like.evaluator
+
+    @property
+    def whole(self) -> QueryPlan:
+        """The plan of the query by itself, planned at the first call."""
+        if self._whole is None:
+            planned = self._template.planned(self._given, self.identity.title)
+            object.__setattr__(self, "_whole", planned)
+        assert self._whole is not None
+        return self._whole
+
+    def with_identity(self, identity: Identity) -> QueryPlan:
+        return MemberPlan.of(self._template, self._given, self._title, identity, self._has_shape)
+
+    def without_shape(self) -> QueryPlan:
+        return MemberPlan.of(self._template, self._given, self._title, self.identity, False)
+
+    def __reduce__(self) -> tuple[Callable[..., MemberPlan], tuple[Any, ...]]:
+        state = self._template, self._given, self._title, self.identity, self._has_shape
+        return MemberPlan.of, state
 
 
 class QueryTemplates:

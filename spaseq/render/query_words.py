@@ -9,7 +9,7 @@ from spaseq.algebra.constants import is_part
 from spaseq.algebra.nodes import Filter, Pattern, PatternTerm, TriplePattern, is_reserved
 from spaseq.automaton.program.window import Counted, Sliding, Tumbling, Window
 from spaseq.lang import ast
-from spaseq.lang.format_patterns import ExpressionText, PatternText
+from spaseq.lang.format import ExpressionText, PatternText
 from spaseq.lang.format_triples import TermText
 from spaseq.lang.sequence import (
     BinaryStep,

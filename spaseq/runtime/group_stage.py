@@ -10,11 +10,11 @@ from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import RunError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
+from spaseq.plan.families import QueryUnits
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import OnBad, warn
 from spaseq.runtime.job.unit_graph import QueryGroup, UnitGraph, stream_of
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit
-from spaseq.stages.query_units import QueryUnits
 from spaseq.stages.unit_stages import LazyStages
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 

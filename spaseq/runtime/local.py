@@ -9,13 +9,12 @@ from contextlib import nullcontext
 from spaseq.algebra.answers import Answer
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.memory import collection_paused, old_objects_kept
-from spaseq.plan.families import families_of, may_begin
+from spaseq.plan.families import QueryUnits, families_of, may_begin
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.runtime.bounded_sequence import SortedUnit, sequenced
 from spaseq.runtime.job.job import Job, ProcessCounts
 from spaseq.runtime.job.unit_graph import UnitGraph
 from spaseq.sources.base import Source
-from spaseq.stages.query_units import QueryUnits
 from spaseq.stages.sorting import room_for_rows
 from spaseq.stages.unit_stages import StageFactory
 

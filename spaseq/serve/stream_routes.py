@@ -24,7 +24,7 @@ from spaseq.runtime.live.heartbeats import HeartbeatTooFar
 from spaseq.runtime.live.partition_clocks import Marks
 from spaseq.runtime.live.standing_run import StandingRun
 from spaseq.serve.posted_events import LONGEST_KEY, PostedStream, digest_of
-from spaseq.serve.query_details import stream_json
+from spaseq.serve.query_routes import stream_json
 from spaseq.serve.requests import Refused, body_of, text_of
 from spaseq.serve.server_state import ServerState, state_of
 

@@ -1,4 +1,6 @@
-"""`spaseq serve --check`: whether a server with a configuration would start, and reach others."""
+"""`spaseq serve --check`: whether a server with a configuration would start, and reach others; and
+`spaseq serve --init`: an example that runs as it is.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +20,12 @@ from spaseq.runtime.live.query_changes import Planner
 from spaseq.serve.assembly import parts_of
 from spaseq.serve.configuration import Configuration
 from spaseq.serve.query_files import SUFFIX, checked_query, is_name, missing_streams
+from spaseq.storage.user_files import write_copy
+
+EXAMPLE = Path(__file__).parent / "example"
+"""The files of the example."""
+
+CONFIGURATION = "spaseq.toml"
 
 _PORTS = {
     "kafka": 9092,
@@ -30,6 +38,17 @@ _PORTS = {
 }
 _SECURE = ("https", "wss", "sse+https", "ldes+https")
 _TIMEOUT_S = 5.0
+
+
+def write_example(directory: Path) -> Path:
+    """Write the example into a new or empty directory; returns the path of its configuration.
+
+    Raises:
+        UsageError: the directory has files.
+        InputError: it cannot be written.
+    """
+    write_copy(EXAMPLE, directory)
+    return directory / CONFIGURATION
 
 
 def try_out(configuration: Configuration, directory: Path) -> list[str]:

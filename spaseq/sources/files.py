@@ -25,6 +25,7 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.files import InputFile, resolve_paths
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
 from spaseq.rdf.ranges import (
+    ArrivalClock,
     FileRange,
     divide,
     is_divisible,
@@ -32,11 +33,12 @@ from spaseq.rdf.ranges import (
     last_place,
     lines_before,
     places,
+    read_files,
     read_range,
+    read_stream,
     scan_times,
     size_of,
 )
-from spaseq.rdf.readers import ArrivalClock, read_files, read_stream
 from spaseq.records import record
 from spaseq.sources.base import Source, Split
 
@@ -44,7 +46,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from spaseq.rdf.columns.event_batch import EventBatch
-
 
 _UNPACKED = 20
 """How many times as large a packed file may be when it is unpacked; few are more."""

@@ -18,7 +18,7 @@ from spaseq.automaton.run.matches import PartitionKey, SequenceMatch, partition_
 from spaseq.errors import RunError
 from spaseq.plan.evaluators import selects, skips_nothing
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.stages.answers import Projection, order_of
+from spaseq.stages.columnar_answers import Projection, order_of
 from spaseq.stateful import Stateful
 
 MatchedAnswer: TypeAlias = tuple[SequenceMatch, Answer]

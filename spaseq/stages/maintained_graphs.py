@@ -32,6 +32,7 @@ from spaseq.kb.knowledge import KbGraph, KnowledgeBase
 from spaseq.kb.knowledge_versions import LATEST, KnowledgeVersions
 from spaseq.kb.versions import versions_of
 from spaseq.plan.changing_graphs import HANDED_ON
+from spaseq.plan.families import EventReader
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch, SolutionColumns
@@ -41,7 +42,6 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.program_events import batch_from_events
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
-from spaseq.stages.query_units import EventReader
 from spaseq.stages.timed_graphs import CodedRows, PlacedChanges, TimedGraph
 from spaseq.stateful import Parts, Stateful
 

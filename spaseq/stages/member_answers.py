@@ -17,7 +17,7 @@ from spaseq.lang.shapes import QUERY, is_made
 from spaseq.plan.families import Family, row_of
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.stages.answer_filters import AnswerFilters
-from spaseq.stages.answers import Projection
+from spaseq.stages.columnar_answers import Projection
 from spaseq.stateful import Parts, Stateful
 
 

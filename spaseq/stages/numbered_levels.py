@@ -26,11 +26,10 @@ from spaseq.lang.sequence import Chain
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.records import record
-from spaseq.stages.answers import MOST_BYTES
+from spaseq.stages.columnar_answers import MOST_BYTES
 from spaseq.stages.live_matches import LiveMatch, LiveMatches
 
 RowNumbers: TypeAlias = tuple[int, ...]
-
 
 _NEVER = 2**63 - 1
 

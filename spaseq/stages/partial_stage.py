@@ -31,7 +31,7 @@ from spaseq.plan.levels import first_names
 from spaseq.plan.query_plan import Level, QueryPlan
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.stages import state_pickles
-from spaseq.stages.answers import MOST_BYTES, Projection, partials_in_order
+from spaseq.stages.columnar_answers import MOST_BYTES, Projection, partials_in_order
 from spaseq.stages.live_matches import LiveMatch, LiveMatches
 from spaseq.stages.machine_of_plan import machine_of
 from spaseq.stages.numbered_levels import NumberedLevels

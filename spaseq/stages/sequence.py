@@ -36,9 +36,8 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import OnBad, over_limit, warn
 from spaseq.stages import state_pickles
 from spaseq.stages.answer_filters import AnswerFilters, Answering
-from spaseq.stages.answers import MOST_BYTES
 from spaseq.stages.canonical_rows import CanonicalRows
-from spaseq.stages.columnar_answers import ColumnarAnswers, can_be_columns
+from spaseq.stages.columnar_answers import MOST_BYTES, ColumnarAnswers, can_be_columns
 from spaseq.stages.hopeless_rows import LeftOutRows
 from spaseq.stages.machine_of_plan import machine_of, waiting_limit
 from spaseq.stages.sorting import ReorderBuffer

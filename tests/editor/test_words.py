@@ -9,14 +9,14 @@ from pyparsing import ParserElement, Regex
 
 from spaseq.editor.words import FUNCTIONS, KEYWORDS, OPERATORS
 from spaseq.lang.functions import ALL_FUNCTIONS
-from spaseq.lang.grammar import clauses, patterns, sequences
+from spaseq.lang.grammar import clauses, patterns
 
 
 def elements() -> Iterator[ParserElement]:
     waiting = [
         *clauses.CLAUSES.values(),
         clauses.WHOLE_GPM_HEAD,
-        sequences.WHOLE_SEQUENCE,
+        patterns.WHOLE_SEQUENCE,
         patterns.WHOLE_GROUP,
     ]
     seen = set()

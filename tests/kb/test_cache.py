@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 
 from spaseq.errors import InputError
-from spaseq.kb import cache as cache_module
 from spaseq.kb import load
-from spaseq.kb.cache import MOST, KbCache, cache_at
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.kb.load import load_kb
+from spaseq.kb.load import MOST, KbCache, cache_at, load_kb
 
 GRAPH = "http://e/g"
 TURTLE = "@prefix : <http://e/> . :a :p 1 , :b ."
@@ -138,7 +136,7 @@ def test_what_a_killed_process_left_goes_after_a_day(file: Path, cache: KbCache)
 def test_small_files_do_not_go_into_the_users_cache(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache_module, "user_cache", lambda: tmp_path / "user")
+    monkeypatch.setattr(load, "user_cache", lambda: tmp_path / "user")
     assert load_kb([(GRAPH, file)], cache=cache_at(None)).file is None
     file.write_text(TURTLE + "#" * 2**20)
     assert str(load_kb([(GRAPH, file)], cache=cache_at(None)).file).startswith(
@@ -188,14 +186,14 @@ def test_a_new_directory_is_the_users_alone(file: Path, tmp_path: Path) -> None:
 
 
 def test_a_user_without_a_home_has_no_cache(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache_module, "user_cache", lambda: None)
+    monkeypatch.setattr(load, "user_cache", lambda: None)
     file.write_text(TURTLE + "#" * 2**20)
     assert load_kb([(GRAPH, file)], cache=cache_at(None)).file is None
 
 
 def test_several_processes_may_compile_the_same(file: Path, cache: KbCache) -> None:
     code = (
-        "import sys; from spaseq.kb.load import load_kb; from spaseq.kb.cache import cache_at\n"
+        "import sys; from spaseq.kb.load import load_kb; from spaseq.kb.load import cache_at\n"
         "kb = load_kb([('http://e/g', sys.argv[1])], cache=cache_at(sys.argv[2]))\n"
         "print(len(kb), kb.hash)"
     )

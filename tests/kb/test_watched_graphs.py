@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spaseq.errors import InputError
-from spaseq.kb.cache import NO_CACHE
+from spaseq.kb.load import NO_CACHE
 from spaseq.kb.watched_graphs import KbWatch, WatchedGraph
 from spaseq.limits import DEFAULT_LIMITS
 from spaseq.options import ServiceOptions

@@ -10,9 +10,8 @@ from random import Random
 import pytest
 
 from spaseq.compile import CompileOptions, check_query
-from spaseq.plan.member_plan import MemberPlan
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.plan.templates import QueryTemplates
+from spaseq.plan.templates import MemberPlan, QueryTemplates
 
 SEVERAL = CompileOptions(several=True)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.stream_options import BadInput
-from spaseq.rdf.readers import StreamOptions, read_stream
+from spaseq.rdf.ranges import StreamOptions, read_stream
 
 STREAM = "http://e/stream"
 TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"

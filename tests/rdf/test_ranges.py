@@ -14,8 +14,7 @@ from spaseq.limits import Limits
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.files import resolve_paths
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
-from spaseq.rdf.ranges import FileRange, divide, last_place, read_range, scan_times
-from spaseq.rdf.readers import ArrivalClock
+from spaseq.rdf.ranges import ArrivalClock, FileRange, divide, last_place, read_range, scan_times
 from tests.rdf.streams import STREAM, TIME, XSD, Event, at, events_of, read
 
 GRAPHS = ["<http://e/1>", "<http://e/2>", "<http://e/3>"]

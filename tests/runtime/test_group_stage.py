@@ -10,12 +10,12 @@ from spaseq.algebra.answers import Answer
 from spaseq.compile import compile_query
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.load import load_kb
+from spaseq.plan.families import QueryUnits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.program_events import batch_from_events
 from spaseq.runtime.group_stage import GroupStage
 from spaseq.runtime.job.unit_graph import QueryGroup, QueryGroups, reading_order
-from spaseq.stages.query_units import QueryUnits
 from tests.construct.test_differential import chain, inputs
 from tests.oracle.choices import seeded
 from tests.oracle.patterns import nt

@@ -15,8 +15,8 @@ from spaseq.expr.extension import unregister
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.plan.families import families_of, family_begun_by
-from spaseq.plan.member_plan import PlanTemplate
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.templates import PlanTemplate
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.stream_options import BadInput, warn
 from spaseq.rdf.program_events import batch_from_events, triples_of

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import spaseq
-from spaseq.plan.member_plan import MemberPlan
+from spaseq.plan.templates import MemberPlan
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.stages import unit_stages
 from spaseq.stages.unit_sequence import UnitSequence

@@ -11,7 +11,7 @@ from spaseq.algebra.answers import AFTER_ALL, Answer
 from spaseq.errors import UsageError
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.stream_options import BadInput
-from spaseq.rdf.readers import StreamOptions, read_stream
+from spaseq.rdf.ranges import StreamOptions, read_stream
 from spaseq.rdf.terms.term import Triple
 from spaseq.sinks import SINKS, open_sink
 

@@ -68,7 +68,7 @@ EXCEPTIONS = {
         rdf/documents/measured_document.py:PIECE_BYTES
         rdf/events/graph_times.py:_MOST_BETWEEN rdf/lines/statements.py:SHOWN_BYTES
         runtime/spark/lifted_frames.py:_MOST_PARTITIONS
-        stages/answers.py:MOST_BYTES""",
+        stages/columnar_answers.py:MOST_BYTES""",
     "a piece of a file, or a file's head, which tests set (`SPLIT_BYTES`, `CHUNK_BYTES`) or the "
     "option `range_bytes`": """
         rdf/documents/document_events.py:_HEAD_BYTES rdf/documents/document_events.py:_PIECE_BYTES

@@ -16,8 +16,7 @@ from spaseq.compile import CompileOptions, check_query, compile_query
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.plan.families import families_of
-from spaseq.plan.member_plan import PlanTemplate
-from spaseq.plan.templates import QueryTemplates
+from spaseq.plan.templates import PlanTemplate, QueryTemplates
 from spaseq.rdf.inputs.stream_options import warn
 from spaseq.rdf.program_events import batch_of_event, triples_of
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, restored_unit

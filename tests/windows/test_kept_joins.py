@@ -11,8 +11,8 @@ from rdflib.term import Identifier
 
 import spaseq
 from spaseq.compile import compile_query
-from spaseq.kb.cache import NO_CACHE
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.kb.load import NO_CACHE
 from spaseq.kb.watched_graphs import KbWatch
 from spaseq.options import ServiceOptions
 from spaseq.plan.changing_graphs import connected

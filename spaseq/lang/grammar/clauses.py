@@ -15,7 +15,7 @@ from pyparsing import And, Empty, ParserElement
 from spaseq.errors import Span
 from spaseq.lang import ast
 from spaseq.lang.grammar.expressions import EXPRESSION
-from spaseq.lang.grammar.patterns import GROUP, SELECT_ITEM, STAR
+from spaseq.lang.grammar.patterns import DURATION, GROUP, REF, SELECT_ITEM, STAR
 from spaseq.lang.grammar.rules import (
     DATE_TIME,
     INTEGER,
@@ -34,7 +34,6 @@ from spaseq.lang.grammar.rules import (
     whole,
     words,
 )
-from spaseq.lang.grammar.sequences import DURATION, REF
 from spaseq.lang.grammar.triples import TRIPLES_TEMPLATE
 from spaseq.lang.names import BaseClause, PrefixClause, TypedLiteral, VersionClause, WrittenIri
 from spaseq.records import record

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from spaseq.lang import ast
-from spaseq.lang.rspql.nodes import RspQuery, StreamWindow
+from spaseq.lang.rspql.rsp_reader import RspQuery, StreamWindow
 from spaseq.lang.variables import nested_groups
 
 

@@ -1,25 +1,55 @@
-"""Reads the text of an RSP-QL or C-SPARQL query, and resolves its names."""
+"""The parts of an RSP-QL or C-SPARQL query that SPARQL does not have, and their grammar: SPARQL's,
+with windows in FROM and REGISTER. Reads the text of such a query, and resolves its names.
+
+The grammar takes the form of rsp4j, and those of earlier drafts. GRAPH is written for WINDOW
+before, so that patterns are SPARQL's.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
+from typing import Literal as L
+
+from pyparsing import ParserElement
 
 from spaseq.errors import QueryError, QueryText, Span
 from spaseq.lang import ast
 from spaseq.lang.depth import too_deep
 from spaseq.lang.findings import Findings
+from spaseq.lang.grammar.patterns import GROUP, MODIFIERS, PROJECTION
+from spaseq.lang.grammar.rules import (
+    INTEGER,
+    IRI,
+    IRI_REFERENCE,
+    NAME,
+    NAMESPACE,
+    Word,
+    keyword,
+    mark,
+    rule,
+    terminal,
+    whole,
+    words,
+)
+from spaseq.lang.grammar.triples import TRIPLES_TEMPLATE
 from spaseq.lang.iris import is_absolute
-from spaseq.lang.names import BaseClause, NameResolver, PrefixClause
+from spaseq.lang.names import BaseClause, NameResolver, PrefixClause, WrittenIri
 from spaseq.lang.parser import TOO_DEEP, scanned
-from spaseq.lang.rspql.nodes import AnswerForm, Register, RspQuery, StoredGraph, StreamWindow
 from spaseq.lang.scan import Lexeme
 from spaseq.lang.section_parser import SectionParser
 from spaseq.lang.syntax_errors import RSP_QUERY
 from spaseq.lang.variables import walk
 from spaseq.lang.wellformed import check_labels, check_node
+from spaseq.records import record
+
+OPERATORS = ("RSTREAM", "ISTREAM", "DSTREAM")
+_UNITS = {"D": 86_400_000, "H": 3_600_000, "M": 60_000, "S": 1000, "MS": 1}
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(MS|[DHMS])")
 
 BASE = "http://example.org/"
 """What relative IRIs are resolved against without BASE."""
@@ -36,6 +66,190 @@ _NO_COUNTERPART = {
 _CQELS = "STREAM in a pattern is CQELS-QL's: RSP-QL and C-SPARQL are translated"
 
 
+@record
+class Length(ast.Node):
+    """A duration, in milliseconds."""
+
+    ms: int
+
+
+@record
+class WindowExtent(ast.Node):
+    """What stands in the brackets of a window; `strange` says what has no counterpart here."""
+
+    length_ms: int = 0
+    slide_ms: int = 0
+    each_event: int = 0  # ELEMENTS n STEP 1: the number of events
+    strange: str | None = None
+
+
+@record
+class StreamWindow(ast.Node):
+    """`FROM NAMED WINDOW name ON stream [...]`; in C-SPARQL, whose windows have no names, None."""
+
+    name: ast.Iri | None
+    stream: ast.Iri
+    extent: WindowExtent
+
+
+@record
+class StoredGraph(ast.Node):
+    """`FROM iri` or `FROM NAMED iri`."""
+
+    iri: ast.Iri
+    named: bool
+
+
+@record
+class Register(ast.Node):
+    """`REGISTER RSTREAM iri AS`; C-SPARQL's names need be no IRIs."""
+
+    operator: str  # RSTREAM, ISTREAM, DSTREAM, STREAM or QUERY
+    iri: WrittenIri | None
+    name: str | None = None
+
+
+@record
+class AnswerForm(ast.Node):
+    """What a query gives; `operator` is the one behind SELECT or CONSTRUCT, in older drafts."""
+
+    kind: L["SELECT", "CONSTRUCT", "ASK"]
+    operator: str | None
+    template: tuple[ast.Triple, ...] = ()
+
+
+@record
+class RspQuery(ast.Node):
+    """A query with its names resolved.
+
+    `select` has what SPARQL has: the projection, the pattern and the solution modifiers. Its WINDOW
+    blocks stand there as GRAPH, at the offsets `blocks`.
+    """
+
+    prologue: ast.Prologue
+    register: Register | None
+    form: AnswerForm
+    windows: tuple[StreamWindow, ...]
+    graphs: tuple[StoredGraph, ...]
+    select: ast.SubSelect
+    blocks: frozenset[int]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def operator(self) -> str:
+        """RSTREAM, ISTREAM or DSTREAM."""
+        said = [self.form.operator, self.register and self.register.operator]
+        return next((o for o in said if o in ("ISTREAM", "DSTREAM")), "RSTREAM")
+
+    @property
+    def merges(self) -> bool:
+        """Whether all streams and stored graphs are one graph, as in C-SPARQL."""
+        return any(window.name is None for window in self.windows)
+
+
+def _length(text: str, span: Span) -> Length:
+    parts = _PART.findall(text.upper())
+    return Length(int(sum(Decimal(n) * _UNITS[unit] for n, unit in parts)), span=span)
+
+
+def _extent(span: Span, *parts: Any) -> WindowExtent:
+    lengths = [part.ms for part in parts if isinstance(part, Length)]
+    said = [part.text for part in parts if isinstance(part, Word)]
+    if lengths:
+        return WindowExtent(lengths[0], lengths[-1], span=span)
+    if said[0] == "TRIPLES":
+        text = "a window counts triples here, and in spaseq events, which are whole graphs"
+        return WindowExtent(strange=text, span=span)
+    if said[0] == "ELEMENTS" and said[2:] == ["1"]:
+        return WindowExtent(each_event=int(said[1]), span=span)
+    if said[0] == "ELEMENTS":
+        text = "a window of elements moves by one only: write STEP 1"
+        return WindowExtent(strange=text, span=span)
+    return WindowExtent(strange="a window ends at its close, not before it", span=span)
+
+
+def _window(span: Span, *parts: Any) -> StreamWindow:
+    extent = next(part for part in parts if isinstance(part, WindowExtent))
+    first, *more = (part for part in parts if not isinstance(part, WindowExtent | Word))
+    name, stream = (first, more[0]) if more else (None, first)
+    if any(isinstance(part, Word) for part in parts):  # AS: the stream stands before the name
+        name, stream = stream, name
+    return StreamWindow(name, stream, extent, span=span)
+
+
+def _register(span: Span, operator: Word, name: Word | WrittenIri) -> Register:
+    if isinstance(name, Word):
+        return Register(operator.text, None, name.text, span=span)
+    return Register(operator.text, name, span=span)
+
+
+def _graph(span: Span, *parts: Any) -> StoredGraph:
+    return StoredGraph(parts[-1], len(parts) > 1, span=span)
+
+
+def _form(span: Span, kind: Word, *parts: Any) -> AnswerForm:
+    operator = next((part.text for part in parts if isinstance(part, Word)), None)
+    template = (t for part in parts if isinstance(part, ast.Triples) for t in part.triples)
+    return AnswerForm(kind.text, operator, tuple(template), span=span)  # type: ignore[arg-type]
+
+
+_XSD_LENGTH = r"(?i:P(?=[\dT])(?:\d+D)?(?:T(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?)(?!\w)"
+_LENGTH = terminal(_XSD_LENGTH, "a duration", _length, "Pp") | terminal(
+    r"\d+\s*(?i:ms|[smhd])(?!\w)", "a duration", _length, "0123456789"
+)
+_PAST = terminal(r"(?i:FROM\s+NOW)[^\]]*", "RANGE", lambda text, span: Word("PAST", span), "Ff")
+_STEP = mark(",")[0, 1] + keyword("STEP|SLIDE", "STEP") + _LENGTH
+_EXTENT = rule(
+    mark("[")
+    + (
+        keyword("RANGE") + words("TRIPLES") + INTEGER
+        | keyword("RANGE") + _LENGTH + (keyword("TUMBLING") | _STEP)[0, 1]
+        | words("ELEMENTS") + INTEGER + (keyword("STEP") + INTEGER)[0, 1]
+        | _PAST
+    )
+    + mark("]"),
+    _extent,
+)
+_ON = keyword("ON") + keyword("STREAM")[0, 1]
+_WINDOW: ParserElement = (
+    rule(keyword("NAMED") + keyword("WINDOW") + _ON + IRI + _EXTENT + words("AS") + IRI, _window)
+    | rule(keyword("NAMED") + keyword("WINDOW") + IRI + _ON + IRI + _EXTENT, _window)
+    | rule(keyword("NAMED") + keyword("WINDOW") + IRI + _EXTENT + _ON + IRI, _window)
+    | rule(keyword("STREAM") + IRI + _EXTENT, _window)
+)
+_GRAPH = rule(words("NAMED")[0, 1] + keyword("GRAPH")[0, 1] + IRI, _graph)
+_REGISTER = rule(
+    keyword("REGISTER") + words(*OPERATORS, "STREAM", "QUERY") + (IRI | NAME) + keyword("AS"),
+    _register,
+)
+_PROLOGUE = (
+    rule(keyword("BASE") + IRI_REFERENCE, lambda span, iri: BaseClause(iri, span=span))
+    | rule(
+        keyword("PREFIX") + NAMESPACE + IRI_REFERENCE,
+        lambda span, name, iri: PrefixClause(name.text[:-1], iri, span=span),
+    )
+    | _REGISTER
+)
+_OPERATOR = words(*OPERATORS)[0, 1]
+_CONSTRUCT = rule(
+    words("CONSTRUCT") + _OPERATOR + mark("{") + TRIPLES_TEMPLATE[0, 1] + mark("}"), _form
+)
+_FROM = keyword("FROM") + (_WINDOW | _GRAPH)
+_BODY = _FROM[...] + keyword("WHERE")[0, 1] + GROUP + MODIFIERS
+
+QUERY = whole(
+    _PROLOGUE[...]
+    + (
+        rule(words("SELECT") + _OPERATOR, _form)
+        + words("DISTINCT", "REDUCED")[0, 1]
+        + PROJECTION
+        + _BODY
+        | _CONSTRUCT + _BODY
+        | rule(words("ASK") + _OPERATOR, _form) + _BODY
+    )
+)
+
+
 def read(source: QueryText, base: str | None = None) -> tuple[RspQuery, Findings]:
     """The query, and what was found so far: warnings.
 
@@ -46,7 +260,6 @@ def read(source: QueryText, base: str | None = None) -> tuple[RspQuery, Findings
     Raises:
         QueryError: with the errors of the query.
     """
-    from spaseq.lang.rspql.grammar import QUERY
 
     parser = scanned(source)
     for message, span in _strange(parser.lexemes):
@@ -77,8 +290,8 @@ def _strange(lexemes: Sequence[Lexeme]) -> Iterator[tuple[str, Span]]:
         depth += lexeme.is_punct("{") - lexeme.is_punct("}")
         span = Span(lexeme.span.start, following.span.end)
         after = following.keyword or following.text
-        for words, message in _NO_COUNTERPART.items():
-            if lexeme.keyword == words[0] and words[1] in ("", after):
+        for keywords, message in _NO_COUNTERPART.items():
+            if lexeme.keyword == keywords[0] and keywords[1] in ("", after):
                 yield message, span
         if depth and lexeme.keyword == "STREAM" and following.kind in ("iri", "pname"):
             yield _CQELS, span

@@ -11,9 +11,8 @@ from spaseq.lang import ast
 from spaseq.lang.findings import Findings
 from spaseq.lang.functions import SET_FUNCTIONS
 from spaseq.lang.rspql.merged_graphs import Places, Rewriter, flattened, term_variables, with_times
-from spaseq.lang.rspql.nodes import RspQuery, StreamWindow, WindowExtent
 from spaseq.lang.rspql.remarks import remarks
-from spaseq.lang.rspql.rsp_reader import stop
+from spaseq.lang.rspql.rsp_reader import RspQuery, StreamWindow, WindowExtent, stop
 from spaseq.lang.spelling import suggested
 from spaseq.lang.variables import (
     pattern_variables,

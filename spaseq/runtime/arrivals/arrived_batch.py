@@ -14,8 +14,7 @@ from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.files import InputFile
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
-from spaseq.rdf.ranges import FileRange, read_range
-from spaseq.rdf.readers import ArrivalClock
+from spaseq.rdf.ranges import ArrivalClock, FileRange, read_range
 from spaseq.rdf.terms.times import format_time
 from spaseq.records import record
 from spaseq.runtime.arrivals.stream_clock import FAR, Horizon, StreamClock

@@ -16,13 +16,13 @@ from typing import Generic, Protocol, TypeVar
 from spaseq.algebra.answers import Answer
 from spaseq.errors import UsageError
 from spaseq.plan.changing_graphs import connected
+from spaseq.plan.families import EventReader, QueryUnits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.program_events import batch_from_events
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
-from spaseq.stages.query_units import EventReader, QueryUnits
 
 
 class RegisteredStream:

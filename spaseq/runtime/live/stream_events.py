@@ -47,7 +47,7 @@ from spaseq.rdf.inputs.formats import (
 )
 from spaseq.rdf.inputs.stream_options import BadInput, MessageOptions, OnBad, StreamOptions, ignore
 from spaseq.rdf.kernels.message_graphs import find_apart
-from spaseq.rdf.readers import ArrivalClock, read_file
+from spaseq.rdf.ranges import ArrivalClock, read_file
 from spaseq.rdf.terms.term import iri_text
 from spaseq.rdf.terms.times import UNTIMED, time_literal
 from spaseq.records import record

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, PartialAnswer
-from spaseq.plan.families import families_of, may_begin
+from spaseq.plan.families import QueryUnits, families_of, may_begin
 from spaseq.runtime.arrivals.input_splits import bounded_splits
 from spaseq.runtime.arrivals.tie_numbering import Overlap
 from spaseq.runtime.job.job import Job, Stats
@@ -46,7 +46,6 @@ from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, ProgressFile
 from spaseq.runtime.spark.stages.sequence_stage import run_sequences
 from spaseq.runtime.spark.stages.shipped_units import ShippedUnits
 from spaseq.scratch import ScratchDirectory
-from spaseq.stages.query_units import QueryUnits
 
 _POLL_SECONDS = 0.25
 

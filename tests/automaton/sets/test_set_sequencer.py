@@ -20,7 +20,7 @@ from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import RunError
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.stages import answers as answer_stage
+from spaseq.stages import columnar_answers as answer_stage
 from spaseq.stages import sequence
 from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import Event, batch, letters, query, run

@@ -12,7 +12,7 @@ from spaseq.errors import InputError
 from spaseq.rdf.inputs.files import resolve_paths
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.rdf.readers import read_stream
+from spaseq.rdf.ranges import read_stream
 from tests.rdf.streams import STREAM, TIME, at, read, write
 
 EVENT = f"<http://e/s> <http://e/p> <http://e/o> <http://e/g> .\n<http://e/g> {TIME} {at(1)} .\n"

@@ -13,7 +13,7 @@ import pytest
 from spaseq.limits import Limits
 from spaseq.rdf.inputs.files import UnpackedFile
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
-from spaseq.rdf.readers import read_stream
+from spaseq.rdf.ranges import read_stream
 
 TEXT = b"".join(b"line %d of %d\n" % (i, i * i * 7919 % 104729) for i in range(20_000))
 PACKED = gzip.compress(TEXT)

@@ -16,7 +16,7 @@ from spaseq.rdf.inputs.files import InputFile
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.rdf.lines import chunks
-from spaseq.rdf.readers import ArrivalClock, read_stream
+from spaseq.rdf.ranges import ArrivalClock, read_stream
 
 TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"
 LONG = "<http://www.w3.org/2001/XMLSchema#long>"

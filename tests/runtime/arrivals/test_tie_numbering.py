@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from spaseq.plan.families import QueryUnits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
@@ -23,7 +24,6 @@ from spaseq.runtime.spark import bounded as spark_runtime
 from spaseq.runtime.spark.rows.run_files import Packer
 from spaseq.sources import files as source_files
 from spaseq.sources.files import FileSource
-from spaseq.stages.query_units import QueryUnits
 from tests.runtime.machines import IRIS, SOUTH, Row, answers_in_process, job_of, nquads
 from tests.sizes import first_of
 from tests.thresholds import Force

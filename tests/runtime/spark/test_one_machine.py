@@ -12,6 +12,7 @@ import pytest
 
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.plan.families import QueryUnits
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime import bounded_sequence
 from spaseq.runtime.job.job import Job
@@ -21,7 +22,6 @@ from spaseq.runtime.spark.one_machine import found_in_files
 from spaseq.runtime.spark.rows.run_files import StoredPiece
 from spaseq.sources import files as source_files
 from spaseq.sources.files import FileSource
-from spaseq.stages.query_units import QueryUnits
 from tests.runtime.machines import IRIS, Row, answers_in_process, nquads
 from tests.thresholds import Force
 

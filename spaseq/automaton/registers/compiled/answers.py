@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from spaseq.automaton.batch.slots import Interner
+from spaseq.automaton.batch.row_store import Interner
 from spaseq.automaton.program.bound_variables import EVENT_TIME, last_time
 from spaseq.automaton.registers.compiled.edge_tests import AskedTest
 from spaseq.automaton.registers.compiled.replayed_runs import ReplayedRuns

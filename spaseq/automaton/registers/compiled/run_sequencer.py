@@ -25,7 +25,7 @@ from spaseq.automaton.batch.match_builder import (
 )
 from spaseq.automaton.batch.outer_checks import OuterNegations
 from spaseq.automaton.batch.pace import Pace
-from spaseq.automaton.batch.slots import Interner
+from spaseq.automaton.batch.row_store import Interner
 from spaseq.automaton.batch.waiting_matches import closing_states
 from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.program.gpm_columns import GpmColumns
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from spaseq.automaton.registers.compiled.judged_matches import JudgedMatches
 
 T = TypeVar("T")
-
 
 _EVER = -(2**63)
 """A measure before all others."""

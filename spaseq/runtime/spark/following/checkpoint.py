@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from spaseq.errors import RunError, UsageError
-from spaseq.plan.families import families_of
+from spaseq.plan.families import QueryUnits, families_of, split_key
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.records import record
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark.stages.shipped_units import ShippedUnits
-from spaseq.stages.query_units import QueryUnits, split_key
 from spaseq.storage import directories
 from spaseq.storage.checksums import cut_to, damaged, is_regular, read_json, size_of, write_json
 

@@ -25,6 +25,7 @@ from spaseq.errors import RunError, SpaseqError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions, StateLimits
+from spaseq.plan.families import QueryUnits
 from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec, SolutionColumns
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
@@ -36,7 +37,6 @@ from spaseq.runtime.spark.rows.stage_rows import OUTPUT, SIDE, SideRows, answer_
 from spaseq.runtime.spark.stages.followed_patterns import NEVER, PACKED
 from spaseq.runtime.spark.stages.held_solutions import HeldSolutions, NewPack
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
-from spaseq.stages.query_units import QueryUnits
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
 STATE_FORMAT = 3

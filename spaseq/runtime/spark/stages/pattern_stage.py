@@ -17,6 +17,7 @@ from spaseq.lang.depth import make_room_for_any
 from spaseq.limits import Limits
 from spaseq.memory import collection_paused
 from spaseq.options import StageOptions
+from spaseq.plan.families import QueryUnits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import OnBad
@@ -29,7 +30,6 @@ from spaseq.runtime.spark.rows.run_files import Packer
 from spaseq.runtime.spark.rows.stage_rows import END, EXTENT, NO_SPLIT, PACKS, TaskReport, rows
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.sources.base import Source
-from spaseq.stages.query_units import QueryUnits
 from spaseq.stages.unit_stages import StageFactory
 
 _PROGRESS_SECONDS = 0.5

@@ -18,9 +18,9 @@ from typing import Any
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.memory import collection_paused
 from spaseq.options import ServiceOptions
+from spaseq.plan.families import QueryUnits
 from spaseq.records import record
 from spaseq.runtime.spark.rows.run_files import disk_errors
-from spaseq.stages.query_units import QueryUnits
 
 MOST_KEPT = 2
 """The units of so many runs stay in a worker, the last ones."""

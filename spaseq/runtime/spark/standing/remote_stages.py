@@ -22,7 +22,7 @@ from spaseq.automaton.run.live_states import LiveStates
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import UsageError
 from spaseq.kb.knowledge_versions import EARLIEST, Values
-from spaseq.plan.families import Family, UnitPlan
+from spaseq.plan.families import Family, UnitPlan, split_key
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.binding import asks_endpoints
 from spaseq.runtime.pushed_units import PushedUnit
@@ -37,7 +37,6 @@ from spaseq.runtime.spark.stages.standing_messages import (
 )
 from spaseq.runtime.spark.stages.standing_tasks import packed
 from spaseq.runtime.spark.standing.stage_jobs import StageJobs
-from spaseq.stages.query_units import split_key
 from spaseq.stages.sequence import EVER
 from spaseq.stages.unit_sequence import EMPTY_STATE, FoundAnswers
 from spaseq.stages.unit_stages import LazyPatterns, MatchingStage, Rows, StageFactory, UnitStage

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from spaseq.rdf.inputs.contexts import JsonLdContexts
 from spaseq.rdf.inputs.csv_dialect import CsvDialect
 from spaseq.rdf.inputs.stream_options import MessageOptions, StreamOptions
-from spaseq.rdf.readers import read_stream
+from spaseq.rdf.ranges import read_stream
 from spaseq.runtime.spark.connectors.rdf_source import (
     RdfDataSource,
     _Options,

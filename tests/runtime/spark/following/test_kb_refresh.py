@@ -13,8 +13,7 @@ import pytest
 
 from spaseq.compile import compile_query
 from spaseq.errors import UsageError
-from spaseq.kb.cache import NO_CACHE
-from spaseq.kb.load import load_kb
+from spaseq.kb.load import NO_CACHE, load_kb
 from spaseq.kb.watched_graphs import KbWatch
 from spaseq.options import FollowOptions, ServiceOptions
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions

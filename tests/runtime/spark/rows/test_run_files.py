@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from spaseq.errors import RunError
+from spaseq.plan.families import QueryUnits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -25,7 +26,6 @@ from spaseq.runtime.spark.rows.run_files import (
     RunReader,
     StoredPiece,
 )
-from spaseq.stages.query_units import QueryUnits
 from spaseq.stages.sorting import RowSorter
 from tests.runtime.machines import job_of
 from tests.thresholds import Force

@@ -18,6 +18,7 @@ from spaseq.errors import SpaseqError
 from spaseq.kb.load import load_kb
 from spaseq.logs.messages import Message, MessageColumns
 from spaseq.options import FileSourceSettings
+from spaseq.plan.families import QueryUnits
 from spaseq.rdf.inputs.stream_options import MessageOptions, StreamOptions
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.job.unit_graph import QueryGroups
@@ -28,7 +29,6 @@ from spaseq.runtime.spark.stages.followed_patterns import FollowSolve
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.sinks.answer_json import answer_json
 from spaseq.sources.broker_stream import BrokerStream
-from spaseq.stages.query_units import QueryUnits
 from tests.runtime.live.live_jobs import IRI, QUERY
 from tests.runtime.spark.stages.test_bucket_state import FakeMap, FakeValue
 

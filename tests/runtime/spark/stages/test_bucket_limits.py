@@ -17,6 +17,7 @@ from spaseq.errors import TooManyWaiting
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions, StateLimits
+from spaseq.plan.families import QueryUnits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionCodec
 from spaseq.rdf.events.instants import InstantCounter
@@ -25,7 +26,6 @@ from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark.following.logged_output import until_failure
 from spaseq.runtime.spark.rows.stage_rows import items_of
 from spaseq.runtime.spark.stages.bucket_state import Buckets
-from spaseq.stages.query_units import QueryUnits
 from tests.runtime.machines import HEAD, IRIS
 from tests.runtime.spark.stages.test_bucket_state import FakeMap, FakeValue, triples
 

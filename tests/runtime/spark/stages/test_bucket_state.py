@@ -24,6 +24,7 @@ from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.options import StateLimits
+from spaseq.plan.families import QueryUnits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionCodec
 from spaseq.rdf.events.instants import InstantCounter
@@ -33,7 +34,6 @@ from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark.stages import bucket_state
 from spaseq.runtime.spark.stages.bucket_state import STATE_FORMAT, BucketState, Entry, WarmStage
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
-from spaseq.stages.query_units import QueryUnits
 from spaseq.stages.sequence import SequenceStage
 from spaseq.stages.state_pickles import STATE_VERSION
 from spaseq.storage.checksums import sealed

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from spaseq.compile import compile_query
-from spaseq.kb.cache import NO_CACHE
-from spaseq.kb.load import load_kb
+from spaseq.kb.load import NO_CACHE, load_kb
 from spaseq.kb.watched_graphs import KbWatch
 from spaseq.options import ServiceOptions
+from spaseq.plan.families import QueryUnits
 from spaseq.rdf.columns.solution_batch import SolutionCodec
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
@@ -24,7 +24,6 @@ from spaseq.runtime.spark.shared import store_knowledge
 from spaseq.runtime.spark.stages.followed_patterns import FollowSolve
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.sources.files import GrowingFiles
-from spaseq.stages.query_units import QueryUnits
 from tests.runtime.machines import nquads, put
 from tests.runtime.spark.following.test_kb_refresh import KB, QUERY
 

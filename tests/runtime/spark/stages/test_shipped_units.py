@@ -9,9 +9,9 @@ import pytest
 
 from spaseq.compile import compile_query
 from spaseq.errors import RunError
+from spaseq.plan.families import QueryUnits
 from spaseq.runtime.spark.stages import shipped_units
 from spaseq.runtime.spark.stages.shipped_units import MOST_KEPT, ShippedUnits
-from spaseq.stages.query_units import QueryUnits
 
 
 def units(*kinds: str) -> QueryUnits:
