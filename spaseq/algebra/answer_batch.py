@@ -15,7 +15,8 @@ import numpy as np
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.memory import collection_paused
-from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn, distinct_codes
 from spaseq.records import record
 

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from spaseq.algebra.answer_batch import PIECE, AnswerBatch, AnswerNames, Runs
 from spaseq.algebra.answers import Answer, TraceItem
-from spaseq.rdf.columns.solution_batch import SolutionCodec, SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionCodec
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 
 Answers: TypeAlias = AnswerBatch | list[Answer]
 

@@ -17,7 +17,8 @@ from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.plan.changing_graphs import HANDED_ON
 from spaseq.plan.query_plan import GpmPlan, Operand
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
-from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch, SolutionColumns
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import UNBOUND, NumberColumn, TermColumn
 from spaseq.rdf.columns.term_tables import ArrayTerms, TermTable, term_table
 from spaseq.rdf.terms.number_kinds import DOUBLE

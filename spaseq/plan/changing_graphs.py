@@ -19,7 +19,7 @@ from spaseq.plan.query_plan import ChangingGraphs, QueryPlan, StageKey
 from spaseq.plan.rules.kept_groups import keeping_lasting
 from spaseq.plan.signatures import Hashes, Signature, hash_of
 from spaseq.plan.split_patterns import SplitPattern, reads, split
-from spaseq.rdf.columns.solution_batch import SolutionColumns
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 
 HANDED_ON = tuple(n.RESERVED + place for place in ("subject", "predicate", "object"))
 """The variables that hold the triples of an event which stage 1 hands on, a row each."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from spaseq import thresholds
 from spaseq.algebra import nodes as n
@@ -29,10 +29,12 @@ from spaseq.options import StageOptions
 from spaseq.plan.evaluators import SET_EVALUATORS
 from spaseq.plan.family_plan import FamilyPlans, FamilyTable, carrier_of, family_plan, titled
 from spaseq.plan.query_plan import EvaluatorName, QueryPlan
-from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.terms.term import XSD_STRING, split_literal
 from spaseq.records import record
+
+if TYPE_CHECKING:
+    from spaseq.rdf.columns.event_batch import EventBatch
+    from spaseq.rdf.columns.solution_batch import SolutionBatch
 
 
 def with_constants(

@@ -16,7 +16,7 @@ from spaseq.algebra.nodes import mapped
 from spaseq.lang.shapes import QUERY
 from spaseq.plan.families import Family, row_of, row_term
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
-from spaseq.rdf.columns.solution_batch import SolutionColumns
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.records import record
 
 Rows: TypeAlias = "tuple[tuple[str | None, ...], ...]"

@@ -19,7 +19,7 @@ from spaseq.lang.sequence import Chain
 from spaseq.lang.shapes import Shape, Shaped, is_made
 from spaseq.plan.signatures import UNSIGNED, Signature
 from spaseq.plan.split_patterns import SplitPattern
-from spaseq.rdf.columns.solution_batch import SolutionColumns
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.records import record
 
 EvaluatorName: TypeAlias = Literal[

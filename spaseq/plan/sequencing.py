@@ -26,7 +26,7 @@ from spaseq.plan.query_plan import (
     SequencePlan,
     StageKey,
 )
-from spaseq.rdf.columns.solution_batch import SolutionColumns
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.terms.term import XSD_DATE_TIME, literal_text
 from spaseq.rdf.terms.times import parse_time
 

@@ -30,7 +30,8 @@ from spaseq.plan.pattern_templates import (
     TemplateUse,
     template_of,
 )
-from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import TermColumn, TextArray, TextMemo, text_array
 from spaseq.rdf.inputs.stream_options import ignore
 from spaseq.records import record

@@ -11,7 +11,8 @@ from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.expr.doubles import doubles_of
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.solution_rows import may_be_blank
-from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionColumns, row_order
+from spaseq.rdf.columns.solution_batch import SolutionBatch, row_order
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import (
     UNBOUND,
     NumberColumn,

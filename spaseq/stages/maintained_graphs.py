@@ -35,7 +35,8 @@ from spaseq.plan.changing_graphs import HANDED_ON
 from spaseq.plan.families import EventReader
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
-from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch, SolutionColumns
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import TermColumn
 from spaseq.rdf.columns.term_tables import ExtendedTerms, TermsSoFar, TermTable
 from spaseq.rdf.events.instants import InstantCounter

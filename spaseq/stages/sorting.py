@@ -25,7 +25,8 @@ from spaseq.compiled.arrays import Indices
 from spaseq.errors import RunError
 from spaseq.memory import machine_memory
 from spaseq.rdf.columns.event_batch import NO_NAMES, WHOLE, NameForm, common_form
-from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch, SolutionCodec, SolutionColumns
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch, SolutionCodec
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.scratch import ScratchDirectory
 from spaseq.stateful import Stateful
 

@@ -26,7 +26,8 @@ from spaseq.options import StageOptions
 from spaseq.plan.families import Family, UnitPlan
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, warn
 from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.unit_sequence import FoundAnswers, UnitSequence

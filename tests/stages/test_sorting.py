@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.rdf.columns.event_batch import EventNames
-from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import TermColumn, text_array
 from spaseq.stages.sorting import BATCH_BYTES, RowSorter
 from tests.thresholds import Force, forced

@@ -18,7 +18,8 @@ from spaseq import thresholds
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.run.event_rows import GpmRow, batch_of
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
-from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import (
     UNBOUND,
     TermColumn,

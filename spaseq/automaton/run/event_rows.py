@@ -16,7 +16,8 @@ import numpy as np
 from spaseq.automaton.run.runs import Row, Values
 from spaseq.expr.doubles import double_of
 from spaseq.rdf.columns.event_batch import EventNames
-from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch, SolutionColumns, texts_of_columns
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch, texts_of_columns
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn
 from spaseq.rdf.terms.number_kinds import OTHER
 

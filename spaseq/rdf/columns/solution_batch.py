@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.rdf.columns.event_batch import NO_NAMES, WHOLE, EventNames, NameForm
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import NumberColumn, RowSelection, TermColumn
 from spaseq.records import record
 
@@ -28,14 +29,6 @@ _ODD = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
 
 BARE = -1
 """`gpm` of a bare event: a row that holds only the instant of an event without a solution."""
-
-
-@record
-class SolutionColumns:
-    """The variables that have a column of terms, and the variables that have one of numbers."""
-
-    variables: tuple[str, ...] = ()
-    numbers: tuple[str, ...] = ()  # variables in conditions between steps
 
 
 def row_keys(columns: Sequence[Any]) -> Int64s:

@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from spaseq.automaton.run.event_rows import GpmRow, batch_of, events_of
-from spaseq.rdf.columns.solution_batch import BARE, SolutionColumns
+from spaseq.rdf.columns.solution_batch import BARE
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 
 VARIABLES = [("k", "x"), ("y", "k"), ("k",)]
 """Of two GPMs, and of BARE."""

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spaseq.rdf.columns.event_batch import EventNames
-from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec, SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn, distinct
 
 TEXTS = st.one_of(st.none(), st.sampled_from(["<a:x>", "<a:y>", '"z"', '"ü"@de', "_:b"]))

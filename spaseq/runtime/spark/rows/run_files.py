@@ -31,7 +31,8 @@ from spaseq import thresholds
 from spaseq.compiled.arrays import Int32s
 from spaseq.errors import RunError
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec, SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.records import record
 from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PACKS, buckets, rows

@@ -26,7 +26,8 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions, StateLimits
 from spaseq.plan.families import QueryUnits
-from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec, SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
 from spaseq.runtime.group_stage import GroupStage

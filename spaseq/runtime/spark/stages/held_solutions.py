@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaseq.errors import RunError
-from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec, SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.runtime.arrivals.stream_clock import TimeCounts
 from spaseq.runtime.arrivals.topics.topic_batch import RangeEnds
 from spaseq.storage.safe_pickles import dump_plain, load_plain

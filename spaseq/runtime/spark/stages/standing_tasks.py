@@ -30,7 +30,8 @@ from spaseq.options import StageOptions
 from spaseq.plan.families import UnitPlan
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec, SolutionColumns
+from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
+from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
 from spaseq.runtime.job.job import Stats
