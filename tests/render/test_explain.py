@@ -6,7 +6,7 @@ import pytest
 
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.lift.lift_checks import compiled_lift
-from spaseq.render.explain import lift_text
+from spaseq.render.lift_text import lift_text
 from tests.lift.lifting import PREFIXES
 
 LIFT = f"""{PREFIXES}CONSTRUCT {{ GRAPH ?e {{ ?e a ?k ; :v ?v ; :tag ?w ; :tag ?x }}
