@@ -272,7 +272,7 @@ def prepare(
     if options.get("dump_graphs"):
         if pushed:
             raise UsageError("dump_graphs goes with streams that end, not with generators")
-        from spaseq.runtime.job.job import GraphDumps  # few runs keep graphs
+        from spaseq.runtime.job.graph_dumps import GraphDumps  # few runs keep graphs
 
         job.dumps = GraphDumps(options["dump_graphs"], plans)
     return Task(job, bound, chosen, delay_ms)

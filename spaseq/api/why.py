@@ -29,7 +29,8 @@ from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions
 from spaseq.records import record
 from spaseq.runtime import local
 from spaseq.runtime.job.binding import bind_streams
-from spaseq.runtime.job.job import GraphDumps, Job
+from spaseq.runtime.job.graph_dumps import GraphDumps
+from spaseq.runtime.job.job import Job
 from spaseq.runtime.job.unit_graph import RegisteredStream, queries_read, reading_order, registered
 from spaseq.scratch import ScratchDirectory
 from spaseq.sources.base import Source, Split

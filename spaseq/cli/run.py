@@ -52,7 +52,7 @@ from spaseq.startup import keep_arrow_from_pandas
 
 if TYPE_CHECKING:
     from spaseq.kb.watched_graphs import KeptGraph
-    from spaseq.runtime.job.job import GraphDumps
+    from spaseq.runtime.job.graph_dumps import GraphDumps
 
 
 def run_streams(
@@ -190,7 +190,7 @@ def _dumps(files: Mapping[str, str], plans: Sequence[QueryPlan]) -> GraphDumps |
     """What writes graphs that queries maintain, if some are to be written."""
     if not files:
         return None
-    from spaseq.runtime.job.job import GraphDumps
+    from spaseq.runtime.job.graph_dumps import GraphDumps
 
     return GraphDumps(files, plans)
 

@@ -14,7 +14,7 @@ from spaseq.render.query_words import QueryWords, extent_words, window_text
 from spaseq.render.rule_effects import effects, shared_patterns
 
 if TYPE_CHECKING:
-    from spaseq.render.picture.diagram import DrawnCounts  # NumPy, which `explain` need not import
+    from spaseq.render.picture.live import DrawnCounts  # NumPy, which `explain` need not import
 
 Json: TypeAlias = dict[str, Any]
 

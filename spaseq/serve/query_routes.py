@@ -19,7 +19,7 @@ from spaseq.errors import SpaseqError
 from spaseq.message_text import visible
 from spaseq.rdf.terms.times import format_time
 from spaseq.render.explain import Explanation, explained
-from spaseq.render.picture.diagram import UNKNOWN, drawn_counts
+from spaseq.render.picture.live import UNKNOWN, drawn_counts
 from spaseq.render.plan_json import automaton_json
 from spaseq.runtime.live.answer_records import json_with_id
 from spaseq.runtime.live.run_views import QueryView, QueryWaits, StreamView

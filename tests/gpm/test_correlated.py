@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 import spaseq
-from spaseq.gpm.correlated import CorrelatedEvent
+from spaseq.gpm.single_event.correlated_event import CorrelatedEvent
 
 E = "http://e/"
 XSD = "http://www.w3.org/2001/XMLSchema#"

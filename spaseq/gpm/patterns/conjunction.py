@@ -288,7 +288,7 @@ class ConjunctionEvaluation:
         if self._places is None or not part.columns.keys().isdisjoint(result.columns):
             return None
         from spaseq.expr.place_tests import place_join, place_test
-        from spaseq.gpm.solutions.joins import joined_by_place  # it needs an extra
+        from spaseq.gpm.solutions.places import joined_by_place  # it needs an extra
 
         for condition in [c for c in self.remaining if place_test(c.expr) is not None]:
             join = place_join(condition.expr, _bound(result), _bound(part))

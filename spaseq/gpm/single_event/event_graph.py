@@ -17,7 +17,8 @@ from spaseq.expr.leaves import TermOrNone
 from spaseq.expr.place_tests import PlaceJoin, place_join
 from spaseq.gpm.graphs.triple_source import parts_of_event
 from spaseq.gpm.patterns.conjunction import FilterConjunct
-from spaseq.gpm.solutions.joins import indexed, join
+from spaseq.gpm.solutions.joins import join
+from spaseq.gpm.solutions.places import indexed
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record

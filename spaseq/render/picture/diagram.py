@@ -1,30 +1,23 @@
-"""An automaton as a diagram: a box for each state, and the links between them; and the numbers of
-partial matches in the drawn states, and of events at the edges.
+"""An automaton as a diagram: a box for each state, and the links between them.
 
 All edges into a state take the same step, so the state's box says what is taken, and a link says
-only how: the operator, the negated steps that must not match, and the repetitions. An automaton may
-be drawn otherwise than it runs: with counters, or with brackets that the evaluator has inlined. A
-state that is not drawn counts where the state is drawn that takes the same step.
+only how: the operator, the negated steps that must not match, and the repetitions.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 from spaseq.automaton.program.nfa import (
     Acceptance,
     Automaton,
     BracketLabel,
     Edge,
-    Label,
     Program,
     State,
     TakeLabel,
 )
-from spaseq.automaton.run.live_states import LiveStates, sequence_automata
 from spaseq.lang import ast
 from spaseq.lang.ast.pattern_nodes import OPERATORS, OpKind
 from spaseq.lang.format import format_sequence
@@ -42,9 +35,6 @@ from spaseq.render.query_words import (
 
 BRACKETS = {"|": "one of these", "&": "both at one time", "AND": "both, in any order"}
 """What a bracket takes, by its kind."""
-
-_Step: TypeAlias = tuple[str, int | None]
-"""The name of what a state takes, and the number of its use in the sequence."""
 
 
 @record
@@ -297,59 +287,3 @@ def state_words(box: StateBox) -> tuple[str, ...]:
 def legend_of(operators: Iterable[OpKind]) -> list[str]:
     """What the signs of a picture mean."""
     return [OPERATORS[sign].legend for sign in operators]
-
-
-@record
-class DrawnCounts:
-    """Partial matches by the id of a drawn state, and solutions taken by the name of a GPM.
-
-    None: they are not known.
-    """
-
-    waiting: Mapping[str, int] | None
-    taken: Mapping[str, int] | None
-
-
-UNKNOWN = DrawnCounts(None, None)
-"""The counts of a query whose partial matches are not known."""
-
-
-def drawn_counts(picture: Picture, plan: QueryPlan, live: LiveStates) -> DrawnCounts:
-    """The counts of a query's partial matches by the states and GPMs of its picture."""
-    names = [gpm.name for gpm in plan.patterns.gpms]
-    boxes = {box.id: box for box in _boxes(picture.main)}
-    first = {_step_of(box): box.id for box in reversed(boxes.values())}
-    automata = {each.id: each for each in sequence_automata(live.program.automaton)}
-    waiting = Counter[str]()
-    for (automaton, number), count in live.waiting.items():
-        step = _step_into(automata[automaton], number)
-        at = f"{picture.leads.get(automaton)}{number}"
-        if at not in boxes or _step_of(boxes[at]) != step:
-            at = first.get(step, picture.main.states[0].id)
-        waiting[at] += count
-    if live.taken is None:
-        return DrawnCounts(waiting, None)
-    return DrawnCounts(waiting, {names[gpm]: count for gpm, count in live.taken.items()})
-
-
-def _boxes(diagram: Diagram) -> Iterator[StateBox]:
-    for box in diagram.states:
-        yield box
-        for operand in box.operands:
-            yield from _boxes(operand)
-
-
-def _step_of(box: StateBox) -> _Step:
-    return box.name, box.step
-
-
-def _step_into(automaton: Automaton, number: int) -> _Step:
-    """What the edges into a state take."""
-    labels = (e.label for state in automaton.states for e in state.edges if e.target == number)
-    return _step(next(labels, None))
-
-
-def _step(label: Label | None) -> _Step:
-    if label is None:
-        return "", None
-    return (label.kind, None) if isinstance(label, BracketLabel) else (label.name, label.occurrence)

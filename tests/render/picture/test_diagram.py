@@ -7,7 +7,8 @@ import pytest
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.lang.parser import parse
 from spaseq.plan.query_plan import EvaluatorName
-from spaseq.render.picture.diagram import drawn_counts, picture_of
+from spaseq.render.picture.diagram import picture_of
+from spaseq.render.picture.live import drawn_counts
 from spaseq.render.plan_json import Json, automaton_json
 from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import batch, letters, query
