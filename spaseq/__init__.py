@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spaseq.api.why import why
     from spaseq.diagnosis.report import Cause, Report
     from spaseq.expr.extension import function
-    from spaseq.lift.lifted_source import Lifted
+    from spaseq.lift.lifted import Lifted
     from spaseq.limits import Limits
     from spaseq.options import ServiceOptions
     from spaseq.rdf.terms.term import Term

@@ -37,7 +37,7 @@ from spaseq.api.push import Engine
 from spaseq.api.run import run
 from spaseq.errors import BadEvents, InputError
 from spaseq.lang.parser import parse
-from spaseq.lift.lifted_source import Lifted
+from spaseq.lift.lifted import Lifted
 from spaseq.options import EngineKeywords, KbInput
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.sources.iterables import Event

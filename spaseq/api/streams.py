@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from spaseq.errors import UsageError
-from spaseq.lift.lifted_source import Lifted, lifted_source
+from spaseq.lift.lifted import Lifted, lifted_source
 from spaseq.options import RunOptions
 from spaseq.rdf.inputs.stream_options import DEFAULT_MESSAGES, StreamOptions, reading_threads
 from spaseq.sources import source_of

@@ -19,7 +19,7 @@ from spaseq.cli.queries import QueryOptions
 from spaseq.errors import UsageError
 from spaseq.kb.quads import keeps_graphs
 from spaseq.kb.service_address import is_url
-from spaseq.lift.lifted_source import Lifted, text_of
+from spaseq.lift.lifted import Lifted, text_of
 from spaseq.message_text import public_address
 from spaseq.options import PlanningOptions, ReadingOptions, RunOptions, RuntimeOptions
 from spaseq.plan.query_plan import QueryPlan

@@ -12,8 +12,8 @@ from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError, UsageError
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lift_plan import LostValue
+from spaseq.lift.lifted import text_of
 from spaseq.lift.lifted_events import EventMaker
-from spaseq.lift.lifted_source import text_of
 from spaseq.lift.python_rows import dict_blocks
 from spaseq.lift.row_blocks import RowBlock
 from spaseq.lift.template_graphs import NO_TIME

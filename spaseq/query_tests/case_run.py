@@ -15,7 +15,7 @@ from spaseq.api.queries import read_query
 from spaseq.api.run import run
 from spaseq.errors import InputError, SpaseqError
 from spaseq.lang.parser import parse
-from spaseq.lift.lifted_source import Lifted
+from spaseq.lift.lifted import Lifted
 from spaseq.message_text import visible
 from spaseq.query_tests.case_nodes import (
     ExpectedAnswer,

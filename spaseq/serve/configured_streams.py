@@ -11,7 +11,7 @@ from typing import Any
 from spaseq.api.streams import stream_source
 from spaseq.errors import InputError, UsageError
 from spaseq.lift.cells import field_types
-from spaseq.lift.lifted_source import Lifted
+from spaseq.lift.lifted import Lifted
 from spaseq.options import (
     FileSourceSettings,
     FollowOptions,

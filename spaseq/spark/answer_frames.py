@@ -21,7 +21,7 @@ from spaseq.api.queries import QueryInput
 from spaseq.api.streams import stream_source
 from spaseq.connectors import is_source
 from spaseq.errors import InputError, SpaseqError, UsageError
-from spaseq.lift.lifted_source import Lifted
+from spaseq.lift.lifted import Lifted
 from spaseq.options import AnswersKeywords, FileSourceSettings, KbInput, RunOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.stream_options import BadInput, warn_once

@@ -11,7 +11,7 @@ from spaseq.api.streams import stream_options
 from spaseq.errors import UsageError
 from spaseq.lang.spelling import suggested
 from spaseq.lift.lift_checks import compiled_lift
-from spaseq.lift.lifted_source import text_of
+from spaseq.lift.lifted import text_of
 from spaseq.options import RunOptions
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan

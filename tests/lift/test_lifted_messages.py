@@ -16,9 +16,9 @@ import pytest
 from spaseq.compiled.mode import interpreted
 from spaseq.connectors import source_at
 from spaseq.lift.lift_checks import compiled_lift
+from spaseq.lift.lifted import Lifted, lifted_source
 from spaseq.lift.lifted_graphs import LiftedEvents
 from spaseq.lift.lifted_messages import LiftedBroker
-from spaseq.lift.lifted_source import Lifted, lifted_source
 from spaseq.logs.messages import Message
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from tests.connectors.intake import ListIntake
