@@ -45,7 +45,7 @@ _HOMES = {
     "Event": "spaseq.sources.iterables",
     "Explanation": "spaseq.render.explain",
     "JsonLd": "spaseq.sources.json_ld",
-    "Lifted": "spaseq.lift.lifted_source",
+    "Lifted": "spaseq.lift.lifted",
     "Limits": "spaseq.limits",
     "Match": "spaseq.api.match",
     "PartialMatch": "spaseq.api.match",

@@ -7,7 +7,9 @@ state, by themselves, in a row or by key, their states stand in their places.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import MethodType
 from typing import Any, ClassVar, TypeVar
+from weakref import WeakMethod
 
 K = TypeVar("K")
 P = TypeVar("P")
@@ -64,6 +66,8 @@ class Stateful:
 class Parts(dict[K, P]):
     """Objects by key, each made when its key is first asked for.
 
+    If a method of the holder makes them, the holder is not held: it goes as soon as nobody needs it.
+
     >>> parts = Parts(lambda key: [key])
     >>> parts["a"], [*parts]
     (['a'], ['a'])
@@ -71,10 +75,12 @@ class Parts(dict[K, P]):
 
     def __init__(self, make: Callable[[K], P]) -> None:
         super().__init__()
-        self._make = make
+        self._maker = WeakMethod(make) if isinstance(make, MethodType) else lambda: make
 
     def __missing__(self, key: K) -> P:
-        part = self[key] = self._make(key)
+        make = self._maker()
+        assert make is not None, "the holder has gone"
+        part = self[key] = make(key)
         return part
 
 
