@@ -66,7 +66,7 @@ class Stateful:
 class Parts(dict[K, P]):
     """Objects by key, each made when its key is first asked for.
 
-    If a method of the holder makes them, the holder is not held: it goes as soon as nobody needs it.
+    If a method of the holder makes them, the holder is not held: it goes once nobody needs it.
 
     >>> parts = Parts(lambda key: [key])
     >>> parts["a"], [*parts]
