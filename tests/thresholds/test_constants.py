@@ -58,7 +58,7 @@ EXCEPTIONS = {
         places/relations.py:_LEAST_RADIUS_M""",
     "a limit of input, whose message names it": """
         alert_templates/process.py:_MOST_TEXT lift/connect_envelopes.py:_MOST_SCALE
-        runtime/job/job.py:MOST_VERSIONS
+        runtime/job/graph_dumps.py:MOST_VERSIONS
         rdf/messages/observations.py:_MOST_BYTES
         budget.py:BATCH_ROWS budget.py:BATCH_ROWS_PER_EVENT budget.py:FEW budget.py:LARGE
         budget.py:LEAST_SECONDS gpm/graphs/path_graph.py:MOST_PLACES
