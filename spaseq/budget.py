@@ -1,20 +1,17 @@
-"""What the evaluation of a query may still use of the limits of a run, and what each node of its
-plan did use: rows, time and memory.
+"""Budgets: what the evaluation of a query may still use of the limits of a run.
 
-Operators and functions far apart draw on one budget, so it is a context variable and no argument. A
-run measures only if it is asked to.
+Operators and functions far apart draw on one budget, so it is a context variable and no argument.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
-from dataclasses import dataclass, field
-from typing import ClassVar, NoReturn, TypeAlias
+from typing import NoReturn
 
 from spaseq.limits import DEFAULT_LIMITS, Limits
 
@@ -37,9 +34,6 @@ OUT_OF_MEMORY = "there is not enough memory for it"
 
 LEAST_SECONDS = 0.01
 """The time that a function with its own clock always gets."""
-
-NodePath: TypeAlias = tuple[Hashable, ...]
-"""A node of a plan below the nodes around it, outermost first."""
 
 
 class LimitExceeded(Exception):
@@ -207,83 +201,3 @@ def spending(budget: Budget) -> Iterator[Budget]:
         yield budget
     finally:
         _ACTIVE.reset(token)
-
-
-@dataclass(slots=True)
-class Measure:
-    """What one node did.
-
-    `rows_in` is None for a node that reads no rows of another. `seconds` include the nodes inside.
-    `bytes` is the most that the node held at a time, None if it is not measured.
-    """
-
-    calls: int = 0
-    rows_in: int | None = None
-    rows: int = 0
-    seconds: float = 0.0
-    bytes: int | None = None
-
-    def took(self, rows: int, size: int | None = None, rows_in: int | None = None) -> None:
-        """Add one call; `size` is the bytes that the node holds."""
-        self.calls += 1
-        self.rows += rows
-        if size is not None:
-            self.bytes = max(size, self.bytes or 0)
-        if rows_in is not None:
-            self.rows_in = rows_in + (self.rows_in or 0)
-
-
-@dataclass(slots=True)
-class Measures:
-    """The measures of a run, by node, in the order of their first use.
-
-    `runtime` says where the run took place; `seconds` and `peak_bytes` are those of the process.
-    """
-
-    runtime: str = "local"
-    nodes: dict[NodePath, Measure] = field(default_factory=dict)
-    seconds: float = 0.0
-    peak_bytes: int | None = None
-    _around: NodePath = ()
-
-    def at(self, *path: Hashable) -> Measure:
-        """The measure of a node; `path` goes on from the nodes that are open."""
-        return self.nodes.setdefault((*self._around, *path), Measure())
-
-    @contextmanager
-    def inside(self, *path: Hashable) -> Iterator[Measure]:
-        """Measure the time of a node, with what is measured meanwhile below it."""
-        measure, around = self.at(*path), self._around
-        self._around = (*around, *path)
-        start = time.perf_counter()
-        try:
-            yield measure
-        finally:
-            measure.seconds += time.perf_counter() - start
-            self._around = around
-
-
-def peak_memory() -> int | None:
-    """The most memory (bytes) that this process has had; None where the system does not say."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    import sys
-
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024
-
-
-class ProcessCount:
-    """Counts something that this process does, for whoever looks; a kind is a class of its own."""
-
-    total: ClassVar[int] = 0
-
-    def __init__(self) -> None:
-        self._before = self.total
-
-    def take(self) -> int:
-        """The number since the last call, or since this object was made."""
-        since_last, self._before = self.total - self._before, self.total
-        return since_last

@@ -11,12 +11,12 @@ from spaseq.api.prepare import load_knowledge
 from spaseq.api.queries import QueryInput, check_queries
 from spaseq.api.run import answers_of
 from spaseq.api.streams import StreamInput, bounded_sources
-from spaseq.budget import Measures, peak_memory
 from spaseq.compiled import mode
 from spaseq.compiled.warming import warm
 from spaseq.errors import UsageError
 from spaseq.lang import ast
 from spaseq.lang.parser import parse as parse_text
+from spaseq.measures import Measures, peak_memory
 from spaseq.options import KbInput, RunKeywords, RunOptions, RuntimeOptions
 from spaseq.records import record
 from spaseq.render.explain import Explanation, explained

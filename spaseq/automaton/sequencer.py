@@ -37,7 +37,7 @@ AnySequencer: TypeAlias = "PartitionSequencer | RunSequencer | SetSequencer | Si
 def has_single_step(machine: Machine) -> bool:
     """Whether a sequence takes one solution, whatever came before and comes after it.
 
-    It does not where the window counts events: those of one instant may be more than it holds.
+    A window that counts events is excepted: one instant may have more events than it holds.
     """
     program = machine.program
     if len(program.edges) != 1 or program.negated or program.owner:

@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 
 from spaseq.api.queries import check_queries, plans_of
-from spaseq.budget import Measures
 from spaseq.cli.checked_options import why_options
 from spaseq.cli.option_groups import Chosen, InputTexts, OptionGroup, PartOption, grouped_command
 from spaseq.cli.queries import QUERY_FILES, QueryOptions
 from spaseq.cli.run_options import RUNTIME, WHY_OPTIONS
 from spaseq.errors import UsageError
+from spaseq.measures import Measures
 from spaseq.options import PlanningOptions, RuntimeOptions
 from spaseq.plan.changing_graphs import connected
 from spaseq.plan.query_plan import QueryPlan

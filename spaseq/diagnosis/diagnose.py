@@ -67,7 +67,7 @@ def time_predicate(path: str) -> str | None:
 
 
 def misplaced_time(path: str) -> str | None:
-    """What to say of a file whose times are those of things in the graphs; None if it is not so."""
+    """A message, if the times in a file belong to things in the graphs; else None."""
     for quad in _quads(path):
         if _is_time(quad) and isinstance(quad.graph_name, pyoxigraph.NamedNode):
             return (

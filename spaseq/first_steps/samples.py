@@ -263,7 +263,7 @@ def _about(triples: Sequence[Triple], event: str) -> Paths:
 def _seen(
     path: Path, time_predicate: str, bad: list[BadInput]
 ) -> tuple[list[Seen], dict[str, FieldType]]:
-    """The first events whose times are those of a predicate, and the types of the other ones."""
+    """The first events, with their times by a predicate; and the types of the other predicates."""
     options = StreamOptions("http://example/s", (str(path),), time_predicate=time_predicate)
     source = source_of([str(path)], options)
     source.check()

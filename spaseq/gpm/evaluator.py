@@ -14,7 +14,7 @@ import numpy as np
 from spaseq import thresholds
 from spaseq.algebra import nodes as n
 from spaseq.algebra.nodes import possible, visible
-from spaseq.budget import OUT_OF_MEMORY, Budget, LimitExceeded, Measures, spending
+from spaseq.budget import OUT_OF_MEMORY, Budget, LimitExceeded, spending
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.expr.compile import Options
 from spaseq.gpm.graphs.triple_source import ActiveGraph, TripleSource
@@ -26,6 +26,7 @@ from spaseq.gpm.solutions.solutions import Solutions, only
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
 from spaseq.limits import DEFAULT_LIMITS, Limits
+from spaseq.measures import Measures
 from spaseq.plan.query_plan import FASTEST, PatternEvaluation
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.records import record

@@ -7,13 +7,13 @@ from typing import Protocol
 
 import numpy as np
 
-from spaseq.budget import Measures
 from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import SomeEvents, VerticalPartition
 from spaseq.gpm.solution_rows import SolutionRows, distinct_solutions, with_events, without_private
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
+from spaseq.measures import Measures
 from spaseq.plan.query_plan import ChangingGraphs, QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import TypeAlias
 from urllib.parse import SplitResult, quote, unquote_to_bytes, urlsplit
 
-from spaseq.budget import ProcessCount
 from spaseq.errors import UsageError
+from spaseq.measures import ProcessCount
 from spaseq.options import ServiceOptions
 from spaseq.records import record
 from spaseq.text_patterns import late_pattern

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Final
 
-from spaseq.budget import ProcessCount
+from spaseq.measures import ProcessCount
 
 GEO: Final = "http://www.opengis.net/ont/geosparql#"
 GEOF: Final = "http://www.opengis.net/def/function/geosparql/"

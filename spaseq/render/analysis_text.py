@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, cast
 
 from spaseq.algebra import nodes as n
-from spaseq.budget import Measure, Measures
 from spaseq.lang import ast
+from spaseq.measures import Measure, Measures
 from spaseq.message_text import public_address
 from spaseq.render.query_words import QueryWords
 

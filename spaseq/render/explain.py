@@ -9,11 +9,11 @@ from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from spaseq.budget import Measures
 from spaseq.compile import Checked
 from spaseq.errors import QueryError, UsageError
 from spaseq.lang import ast
 from spaseq.lang.format import format_query
+from spaseq.measures import Measures
 from spaseq.message_text import visible, without_passwords
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.render.analysis_text import analysis_json, analysis_text

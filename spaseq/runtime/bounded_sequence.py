@@ -17,9 +17,9 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from spaseq.algebra.answers import Answer, PartialAnswer
-from spaseq.budget import Measures
 from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.measures import Measures
 from spaseq.memory import collection_paused
 from spaseq.plan.families import UnitPlan
 from spaseq.plan.query_plan import QueryPlan

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import pyarrow.compute as pc
 
 from spaseq import thresholds
-from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
@@ -32,9 +30,10 @@ from spaseq.plan.pattern_templates import (
 )
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.rdf.columns.term_columns import TermColumn, TextArray, TextMemo, text_array
+from spaseq.rdf.columns.term_columns import TermColumn, TextArray, text_array
 from spaseq.rdf.inputs.stream_options import ignore
 from spaseq.records import record
+from spaseq.stages.table_rows import table_rows_of
 
 if TYPE_CHECKING:
     from spaseq.plan.joint_plans import JointPlan
@@ -127,16 +126,6 @@ class LonePatterns:
             plan = stage.plan
             self._stages[stage] = [template_of(plan, gpm, known) for gpm in plan.patterns.gpms]
         return self._stages[stage]
-
-
-def _table_rows(terms: TextArray) -> Int64s:
-    numbers = pc.cast(pc.utf8_slice_codeunits(terms, 1, -1), "int64")  # as `row_of`
-    rows: Int64s = numbers.to_numpy(zero_copy_only=False)
-    return rows
-
-
-table_rows_of = TextMemo(_table_rows)
-"""The rows of a family's table that n texts stand for [n]; batches mostly share the texts."""
 
 
 class JoinedStage(Protocol):

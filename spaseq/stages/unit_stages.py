@@ -16,12 +16,12 @@ from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.automaton.run.waiting_limit import Excess
-from spaseq.budget import Measures
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import KnowledgeVersions, Values
 from spaseq.limits import DEFAULT_LIMITS, Limits
+from spaseq.measures import Measures
 from spaseq.options import StageOptions
 from spaseq.plan.families import Family, UnitPlan
 from spaseq.plan.query_plan import QueryPlan

@@ -131,7 +131,7 @@ class Sight:
         return self._gpms[take.gpm].conditions if own is None else own
 
     def tests(self, take: TakeLabel) -> bool:
-        """Whether a step has FILTERs, or is where those of others are tested."""
+        """Whether FILTERs are tested at a step, its own or those of others."""
         return bool(self.conditions(take) or take.late or take.moved)
 
     def variables(self, take: TakeLabel) -> frozenset[str]:

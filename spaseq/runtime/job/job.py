@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from spaseq.algebra.answers import Answer, PartialAnswer
-from spaseq.budget import Measures
 from spaseq.compiled.arrays import Int64s
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import EARLIEST, TimedChange
 from spaseq.kb.service_address import RetryCount
 from spaseq.lang.shapes import QUERY
+from spaseq.measures import Measures
 from spaseq.options import StageOptions
 from spaseq.places.vocabulary import BadGeometryCount
 from spaseq.plan.families import Family, UnitPlan
@@ -32,7 +32,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import BadInput, ignore, warn_once
 from spaseq.records import record
 from spaseq.sources.base import Source
-from spaseq.stages.joint_patterns import table_rows_of
+from spaseq.stages.table_rows import table_rows_of
 
 if TYPE_CHECKING:
     from spaseq.kb.watched_graphs import KbWatch, KeptGraph
