@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -326,9 +327,8 @@ class PushedQueries:
         With `ahead`, solutions after the watermark are processed, too. That needs a promise: of the
         events that follow, none has the instant of one that came.
         """
-        # The others sleep. This asks a thousand in less time than a method of each would take.
-        awake = (u for u in self.running if u.sequence.next_due <= watermark or u.holding)
-        answers = self._answers(awake, lambda unit: unit.advance(watermark, ahead))
+        awake = self.running.awake(lambda _: watermark)
+        answers = self._answers((unit, unit.advance(watermark, ahead)) for unit, _ in awake)
         self.drop_values(watermark)
         return answers
 
@@ -338,11 +338,9 @@ class PushedQueries:
 
         `marks` has by stream IRI the time (ms) at or before which no event follows.
         """
-        due = self.running.due(marks)
-        self._how.begin(due)
-        # One by one: the answers of a query may wake those that read them.
-        awake = (u for u in self.running if u.sequence.next_due <= due[u] or u.holding)
-        answers = self._answers(awake, lambda unit: unit.advance(due[unit], False))
+        self._how.begin(partial(self.running.due, marks))
+        awake = self.running.awake(self.running.watermarks(marks).__getitem__)
+        answers = self._answers((unit, unit.advance(mark, False)) for unit, mark in awake)
         self.drop_values(min(marks.values()))
         return answers
 
@@ -354,21 +352,19 @@ class PushedQueries:
     @collection_paused()
     def close(self, open_end: int | None = None) -> list[tuple[int, Answer]]:
         """The remaining answers; all streams have ended. `open_end` is as for `SequenceStage`."""
-        return self._answers(self.running, lambda unit: unit.close(open_end))
+        return self._answers((unit, unit.close(open_end)) for unit in self.running)
 
     def _answers(
-        self,
-        units: Iterable[PushedUnit],
-        of: Callable[[PushedUnit], Iterable[tuple[PushedQuery, Sequence[Answer]]]],
+        self, units: Iterable[tuple[PushedUnit, Iterable[tuple[PushedQuery, Sequence[Answer]]]]]
     ) -> list[tuple[int, Answer]]:
-        """The answers of some units, query by query."""
+        """The answers of some units, query by query, which come as they are read."""
         numbered: list[tuple[int, Answer]] = []
         try:
-            for unit in units:
+            for unit, by_query in units:
                 self._suppressed_now = self._muted_now = self._exceeded = None
                 at = time.perf_counter()
                 try:
-                    for query, answers in of(unit):
+                    for query, answers in by_query:
                         number = self._numbers[query]
                         numbered += [(number, answer) for answer in answers]
                 except Exception as error:

@@ -1,14 +1,18 @@
 """The graph of the units that run, over streams that go on: which may have answers, and when; and
 which of many queries a pushed event may concern, by the triples that their patterns need.
 
-Of a thousand standing queries an event concerns a few. To ask each takes a millisecond and more.
+Of a thousand standing queries an event concerns a few. To ask each takes a millisecond and more,
+so those that wait for rows, or for a time, sleep.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from heapq import heappop, heappush
 from itertools import chain
+from typing import TypeAlias
 
 from spaseq import thresholds
 from spaseq.algebra.needs import Need
@@ -17,6 +21,7 @@ from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.arrivals.passing_time import Watched
 from spaseq.runtime.job.unit_graph import UnitGraph
 from spaseq.runtime.pushed_units import PushedUnit
+from spaseq.stages.sequence import EVER
 
 
 class PossibleUnits:
@@ -63,21 +68,101 @@ class PossibleUnits:
         return [self._units[number] for number in sorted(found)]
 
 
+Sources: TypeAlias = "frozenset[str]"
+"""The streams for which a unit waits, as `UnitGraph.sources` has them."""
+
+
+class AwakeUnits:
+    """The numbers of units that may have work. Those that wake while they are read come in turn."""
+
+    def __init__(self) -> None:
+        self._numbers = set[int]()
+        self._coming: list[int] = []  # a heap
+        self._last: int | None = None  # the one that was read last; None if none is read
+
+    def add(self, number: int) -> None:
+        """Take note that a unit has woken."""
+        if number not in self._numbers:
+            self._numbers.add(number)
+            if self._last is not None and number > self._last:
+                heappush(self._coming, number)
+
+    def discard(self, number: int) -> None:
+        """Take note that a unit sleeps."""
+        self._numbers.discard(number)
+
+    def each(self) -> Iterator[int]:
+        """The numbers, in order."""
+        self._coming, self._last = sorted(self._numbers), -1
+        while self._coming:
+            self._last = heappop(self._coming)
+            yield self._last
+        self._last = None
+
+
 class RunningUnits(UnitGraph[PushedUnit]):
-    """What evaluates the queries that have not failed."""
+    """What evaluates the queries that have not failed.
+
+    Units sleep until rows come to them, or until the time at which they have work by themselves.
+    """
 
     def __init__(self, units: Iterable[PushedUnit]) -> None:
         self._possible: dict[str, PossibleUnits] = {}  # by stream, once it is asked for
         self._alone: Counter[object] | None = None  # see `alone`
+        self._awake = AwakeUnits()
+        self._asleep: dict[Sources, list[tuple[int, int]]] = {}  # heaps of (time, number)
+        self._alarms: list[int] = []  # of each unit the time in its heap, EVER if it is in none
         super().__init__(units)
 
     def add(self, unit: PushedUnit) -> None:
         super().add(unit)
+        number = len(self) - 1
+        self._alarms.append(EVER)
+        self._awake.add(number)
+        if unit.sequence.on_wake is not None:
+            unit.sequence.on_wake()  # the graph before this one hears of it no more
+        unit.sequence.on_wake = partial(self._awake.add, number)
         if self._alone is not None and not unit.is_family:
             self._alone[family_key(unit.plan)] += 1
         for iri in unit.plan.inputs.streams:
             if iri in self._possible:
                 self._possible[iri].add(unit)
+
+    def awake(self, watermark_of: Callable[[Sources], int]) -> Iterator[tuple[PushedUnit, int]]:
+        """The units that have rows, or whose time has come, each with its watermark (ms).
+
+        They are in reading order; each is advanced to its watermark before the next one is asked
+        for, which may have woken by that.
+        """
+        for sources, alarms in self._asleep.items():
+            self._wake(alarms, watermark_of(sources))
+        for number in self._awake.each():
+            unit = self._units[number]
+            sources = self.sources()[unit]
+            watermark = watermark_of(sources)
+            yield unit, watermark
+            if unit.sequence.next_due > watermark and not unit.holding:
+                self._awake.discard(number)
+                self._set_alarm(self._asleep.setdefault(sources, []), number)
+
+    def _wake(self, alarms: list[tuple[int, int]], watermark: int) -> None:
+        """Wake the units whose time has come."""
+        while alarms and alarms[0][0] <= watermark:
+            time, number = heappop(alarms)
+            if self._alarms[number] != time:
+                continue
+            self._alarms[number] = EVER
+            if self._units[number].sequence.next_due <= watermark:
+                self._awake.add(number)
+            else:  # it has woken and sleeps again, for longer
+                self._set_alarm(alarms, number)
+
+    def _set_alarm(self, alarms: list[tuple[int, int]], number: int) -> None:
+        """Let a unit that sleeps wake in time; an alarm that comes too early is set again then."""
+        time = self._units[number].sequence.next_due
+        if time < self._alarms[number]:
+            self._alarms[number] = time
+            heappush(alarms, (time, number))
 
     def alone(self, key: object) -> int:
         """How many queries run by themselves that have a `family_key`."""

@@ -73,6 +73,7 @@ class UnitSequence:
         # The time (ms) before which `advance` gives nothing and changes nothing, unless rows come:
         # most queries of a server wait for a window that closes in a while.
         self.next_due = _NEVER
+        self.on_wake: Callable[[], object] | None = None
         self._is_limited = options.most_waiting is not None
         self._waiting = WaitingRows.of(plan)
         self._buffer = ReorderBuffer(plan.patterns.columns)  # empty if no rows wait
@@ -137,6 +138,8 @@ class UnitSequence:
 
     def _wake(self) -> None:
         self._is_quiet, self.next_due = False, _NEVER
+        if self.on_wake is not None:
+            self.on_wake()
 
     def _wait_no_longer(self) -> None:
         """Let the evaluator have all rows from now on; it takes single events in less time."""

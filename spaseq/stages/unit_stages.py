@@ -156,8 +156,11 @@ class UnitStage(Protocol):
     """Stage 2 of a unit, as `UnitSequence` documents it.
 
     Before `next_due` (ms) `advance` gives nothing and changes nothing, unless rows are pushed.
-    A state is bytes, or a list of them if the stage is in parts.
+    `on_wake` is called when that time is not known any more. A state is bytes, or a list of them if
+    the stage is in parts.
     """
+
+    on_wake: Callable[[], object] | None
 
     @property
     def next_due(self) -> int: ...
@@ -247,7 +250,7 @@ class StageFactory:
         """First stages that are known to have no solutions on a batch."""
         return self.joint.idle(index)
 
-    def begin(self, due: Mapping[Any, int]) -> None:
+    def begin(self, due: Callable[[], Mapping[Any, int]]) -> None:
         """Learn to which watermark (ms) each unit will be advanced next, in this order."""
 
 

@@ -305,8 +305,8 @@ class UnitGraph(Generic[UnitT]):
                 self._groups.setdefault(sources, []).append(unit)
         return self._groups
 
-    def due(self, marks: Mapping[str, int]) -> dict[UnitT, int]:
-        """The watermark (ms) of each unit, in reading order.
+    def watermarks(self, marks: Mapping[str, int]) -> dict[frozenset[str], int]:
+        """The watermark (ms) of the units of each group.
 
         A unit waits for the streams that it reads only. A stream that nobody makes any more is
         where the least of all streams is.
@@ -315,7 +315,9 @@ class UnitGraph(Generic[UnitT]):
             marks: by stream IRI the time (ms) at or before which no event follows.
         """
         least = min(marks.values())
-        of_sources = {
-            sources: min(marks.get(iri, least) for iri in sources) for sources in self.groups()
-        }
+        return {sources: min(marks.get(iri, least) for iri in sources) for sources in self.groups()}
+
+    def due(self, marks: Mapping[str, int]) -> dict[UnitT, int]:
+        """The watermark (ms) of each unit, in reading order; `marks` are as for `watermarks`."""
+        of_sources = self.watermarks(marks)
         return {unit: of_sources[sources] for unit, sources in self.sources().items()}

@@ -81,8 +81,8 @@ class SparkStageFactory(StageFactory):
         """Stage 2 of a unit in this process."""
         return StageFactory.sequence(self, unit)
 
-    def begin(self, due: Mapping[PushedUnit, int]) -> None:
-        self.jobs.begin(due)
+    def begin(self, due: Callable[[], Mapping[PushedUnit, int]]) -> None:
+        self.jobs.begin(due())
 
 
 class RemotePatterns(LazyPatterns):
@@ -164,6 +164,7 @@ class RemoteSequence:
     def __init__(self, how: SparkStageFactory, unit: UnitPlan) -> None:
         self.number, self.definition = how.jobs.new_unit(), how.definition(unit)
         self._how, self._jobs, self._unit = how, how.jobs, unit
+        self.on_wake: Callable[[], object] | None = None  # it does not sleep
         self._key = split_key(unit.plan, how.limited)
         self._parts = [_Part() for _ in range(1 if self._key is None else how.jobs.buckets)]
         self._partials: list[PartialAnswer] = []
