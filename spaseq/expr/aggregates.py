@@ -154,3 +154,6 @@ AGGREGATES: dict[str, Callable[[Elements], str]] = {
     "LIST": as_list,
 }
 """The set functions by name, but for GROUP_CONCAT, which `group_concat` makes."""
+
+WITHOUT_COLUMNS = frozenset(("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE"))
+"""The set functions of a sub-SELECT that need no columns on a single event."""

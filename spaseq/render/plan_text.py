@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from spaseq.algebra.nodes import is_reserved
+from spaseq.algebra.schema import Schema
 from spaseq.automaton.program.window import Counted
 from spaseq.message_text import public_address
 from spaseq.plan.evaluators import is_threshold_sequence
@@ -184,7 +185,7 @@ def pushed_text(plan: QueryPlan) -> str:
         if gpm.correlation is not None:
             core, reason = gpm.correlation.core, "its pattern looks at earlier steps"
         elif not gpm.certain.issuperset(plan.sequence.partition):
-            reason = "it may leave PARTITION BY unbound"
+            reason = _partition_needs(plan, gpm, schema)
         reason = needs_columns(core, schema) or reason
         if reason is not None:
             reasons.append(f"{gpm.name} ({reason})")
@@ -195,6 +196,17 @@ def pushed_text(plan: QueryPlan) -> str:
     if not reasons:
         return "without columns"
     return f"in columns where an event may match {', '.join(reasons)}; else without"
+
+
+def _partition_needs(plan: QueryPlan, gpm: GpmPlan, schema: Schema | None) -> str | None:
+    """What needs columns where a GPM may leave PARTITION BY unbound; None if nothing does."""
+    if not {*plan.sequence.partition} <= {*gpm.variables}:
+        return "it leaves PARTITION BY unbound"
+    each = (
+        m.pattern for m in plan.patterns.memberships if not {*m.streams}.isdisjoint(gpm.streams)
+    )
+    needed = next(filter(None, (needs_columns(pattern, schema) for pattern in each)), None)
+    return None if needed is None else f"it may leave PARTITION BY unbound, {needed}"
 
 
 def _stage2(plan: QueryPlan, rate: float | None) -> Iterator[str]:

@@ -30,7 +30,7 @@ OTHERS = {
 }
 
 ASKED: dict[str, set[bool]] = {
-    **{name: {False} for name in ("two", "given", "exists", "random")},
+    "random": {False},
     "time": set(),  # no values come again
 }
 """Whether a pattern with values in their places needs no columns, if it always needs none."""

@@ -36,8 +36,32 @@ HEADS = [
 ]
 SEQUENCES = ["A; B", "A, B", "A; B!; A", "A!; B"]
 
+ordered = st.builds(
+    "{{ ?x :p ?z {{ SELECT {} ?x ?y WHERE {} ORDER BY {} {} }} }}".format,
+    st.sampled_from(["", "DISTINCT"]),
+    p.any_groups,
+    st.sampled_from(["?x ?y", "DESC(?y) ?x", "?y DESC(?x)", "DESC(str(?y)) ?x ?y"]),
+    st.sampled_from(["", "LIMIT 1", "LIMIT 2", "OFFSET 1", "LIMIT 1 OFFSET 1", "LIMIT 0"]),
+)
+aggregated = st.builds(
+    "{{ {{ SELECT ?x ({} AS ?n) WHERE {} GROUP BY ?x {} }} }}".format,
+    st.sampled_from(
+        [f"{f}({d} {v})" for f in ("SUM", "AVG", "MIN", "MAX", "COUNT")
+         for d in ("", "DISTINCT") for v in ("?y", "?y * 0.1", "str(?y)")]
+        + ["COUNT(DISTINCT *)", "COUNT(*)"]
+    ),
+    p.any_groups,
+    st.sampled_from(["", "HAVING (COUNT(?y) > 1)"]),
+)  # fmt: skip
+sub_selects = st.one_of(p.subselect_groups, ordered, aggregated)
 groups = st.one_of(
-    p.basic_groups, p.groups, p.any_groups, p.exists_groups, p.graph_groups, p.path_groups
+    p.basic_groups,
+    p.groups,
+    p.any_groups,
+    p.exists_groups,
+    p.graph_groups,
+    p.path_groups,
+    sub_selects,
 )
 typed = st.sampled_from(["{ ?x :p 1 }", "{ ?x :p ?y FILTER (?y < 2) }", "{ ?x :q ?y ; :p ?z }"])
 
@@ -113,7 +137,9 @@ def test_single_events_have_the_rows_of_batches(head, sequence, a, b, events, kb
         ("{ ?x :p ?y BIND (BNODE() AS ?z) }", False),
         ("{ ?x :p ?y FILTER EXISTS { ?x :q ?z OPTIONAL { ?z :r ?y } } }", False),
         ("{ ?x :p+ ?y }", False),
-        ("{ { SELECT ?x (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY ?x } }", False),
+        ("{ { SELECT ?x (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY ?x } }", True),
+        ("{ { SELECT ?x (GROUP_CONCAT(?y) AS ?n) { ?x :p ?y } GROUP BY ?x } }", False),
+        ("{ { SELECT ?x { ?x :p ?y } ORDER BY (EXISTS { ?y :q ?z }) LIMIT 1 } }", False),
     ],
 )
 def test_what_is_done_without_columns(pattern: str, whole: bool) -> None:
@@ -150,3 +176,75 @@ def test_an_event_that_may_exceed_a_limit_is_matched_as_in_a_batch() -> None:
         found = SingleEventStage(plan, stage).match(S, 0, 0, None, triples)
         assert len(rows(plan, found)) == count
         assert len(bad) == (not count)
+
+
+V = [("<http://e/s>", "<http://e/p>", f"<http://e/r{i}>") for i in range(3)]
+RATED = "?x :p ?r . ?r :q ?y"
+
+
+def rated(*values: str) -> list[tuple[str, str, str]]:
+    """An event whose thing :s has the ratings :r0, :r1 and so on, with these values."""
+    return [
+        *V[: len(values)],
+        *((r, "<http://e/q>", v) for (_, _, r), v in zip(V, values, strict=False)),
+    ]
+
+
+def number(text: str, kind: str = "integer") -> str:
+    return f'"{text}"^^<http://www.w3.org/2001/XMLSchema#{kind}>'
+
+
+@pytest.mark.parametrize(
+    ("select", "values", "expected"),
+    [
+        ("(COUNT(*) AS ?n)", ["1", "1"], number("2")),
+        ("(COUNT(DISTINCT ?y) AS ?n)", ["1", "1"], number("1")),
+        ("(SUM(?y) AS ?n)", ["1", "1", "5"], number("7")),
+        ("(AVG(DISTINCT ?y) AS ?n)", ["1", "1", "3"], number("2", "decimal")),
+        ("(MAX(?y) AS ?n)", ["1", "3", "2"], number("3")),
+        ("(SAMPLE(?y) AS ?n)", ["1", "1"], number("1")),
+        ("(SAMPLE(?y) AS ?n)", ["1", "2"], None),
+        ("(MIN(?y) AS ?n)", ["1", "01"], None),
+        ("(MIN(?y) AS ?n)", ["1", "02", "2"], number("1")),
+        ("(SUM(?y * 0.1e0) AS ?n)", ["1", "2", "3"], None),
+    ],
+)
+def test_columns_are_needed_where_the_order_of_solutions_decides(
+    select: str, values: list[str], expected: str | None
+) -> None:
+    """`expected` is the aggregate, None if columns make it."""
+    pattern = f"{{ {{ SELECT ?x {select} {{ {RATED} }} GROUP BY ?x }} }}"
+    plan = compile_query(query(HEADS[0], "A", pattern, "{ ?x :z ?y }"))
+    single = SingleEventStage(plan, PatternStage(plan, knowledge_of({})))
+    found = single.match(S, 0, 0, None, rated(*map(number, values)))
+    assert isinstance(found, SolutionBatch if expected is None else EventRows)
+    if expected is not None:
+        ((_, (*_, solution)),) = found.rows()
+        assert set(solution) == {"<http://e/s>", expected}
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        ("ORDER BY DESC(?y) LIMIT 1", ["3"]),
+        ("ORDER BY ?y LIMIT 1 OFFSET 1", ["2"]),
+        ("ORDER BY ?y OFFSET 1", ["2", "3"]),
+        ("LIMIT 3", ["1", "2", "3"]),
+        ("ORDER BY DESC(?y > 1) LIMIT 2", ["2", "3"]),
+        ("ORDER BY (?y > 1) LIMIT 2", None),
+        ("LIMIT 2", None),
+        ("ORDER BY ?y LIMIT 0", []),
+    ],
+)
+def test_columns_are_needed_where_a_limit_cuts_what_is_equal(
+    end: str, expected: list[str] | None
+) -> None:
+    pattern = f"{{ {{ SELECT ?y {{ {RATED} }} {end} }} }}"
+    plan = compile_query(query(HEADS[0], "A", pattern, "{ ?x :z ?y }"))
+    single = SingleEventStage(plan, PatternStage(plan, knowledge_of({})))
+    found = single.match(S, 0, 0, None, rated(*map(number, ["2", "3", "1"])))
+    if expected:
+        assert isinstance(found, EventRows)
+        assert sorted(row[1][-1] for row in found.rows()) == [(number(y),) for y in expected]
+    else:
+        assert found is None if expected == [] else isinstance(found, SolutionBatch)

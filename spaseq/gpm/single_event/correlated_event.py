@@ -13,7 +13,7 @@ from spaseq.expr.compile import Options, compile_filter, compile_term, is_volati
 from spaseq.expr.env import DictEnv
 from spaseq.expr.uses import calls_functions
 from spaseq.gpm.evaluator import GpmEvaluator
-from spaseq.gpm.single_event.event_graph import EventGraph, Solution, TooManyPairs
+from spaseq.gpm.single_event.event_graph import EventGraph, NeedsColumns, Solution
 from spaseq.gpm.single_event.event_operators import EventOperators
 from spaseq.gpm.single_event.event_pattern import EventPattern
 from spaseq.lang import ast
@@ -124,7 +124,7 @@ class CorrelatedEvent:
                 return self._rows(triples, values)
             with spending(Budget(self._limits, seconds=self._limits.timeout_s)):
                 return self._rows(triples, values)
-        except (LimitExceeded, TooManyPairs):
+        except (LimitExceeded, NeedsColumns):
             return None
 
     def _rows(

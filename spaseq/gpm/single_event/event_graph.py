@@ -52,17 +52,17 @@ class EventGraph:
 
 
 Operator: TypeAlias = Callable[[EventGraph], Sequence[Solution]]
-"""The solutions of a pattern on an event; it raises TooManyPairs."""
+"""The solutions of a pattern on an event; it raises NeedsColumns."""
 
 
-class TooManyPairs(Exception):
-    """An event needs columns, as it may have too many solutions."""
+class NeedsColumns(Exception):
+    """An event needs columns: it may have too many solutions, or their order decides."""
 
 
 def check_pairs(left: int, right: int, most: int) -> None:
-    """Raise TooManyPairs if a join of two operands with these numbers of solutions is too large."""
+    """Raise NeedsColumns if a join of two operands with these numbers of solutions is too large."""
     if left * right > min(thresholds.current.event_pairs, most):
-        raise TooManyPairs
+        raise NeedsColumns
 
 
 def are_compatible(left: Mapping[str, str], right: Mapping[str, str]) -> bool:
@@ -88,7 +88,7 @@ class KnownPlaces:
         """The joined solutions that pass the tests.
 
         Raises:
-            TooManyPairs: there are too many partners.
+            NeedsColumns: there are too many partners.
         """
         joined = []
         for solution in solutions:
@@ -103,7 +103,7 @@ class KnownPlaces:
             return ()
         rows = indexed(self.found, self.join.indexed, self.options).rows(term, self.join)
         if len(rows) > thresholds.current.known_pairs:
-            raise TooManyPairs
+            raise NeedsColumns
         columns, texts = self.found.columns, self.found.lexicon
         return [{v: texts.text(int(column[row])) for v, column in columns.items()} for row in rows]
 
@@ -154,13 +154,13 @@ class KnownPart:
         """The joined solutions that pass the tests.
 
         Raises:
-            TooManyPairs: there are too many partners.
+            NeedsColumns: there are too many partners.
         """
         joined = []
         for solution in solutions:
             partners = self._partners(tuple([solution[v] for v in self._shared]))
             if partners is None:
-                raise TooManyPairs
+                raise NeedsColumns
             for partner in partners:
                 further = {**solution, **partner}
                 if all(test(DictEnv(further)) for test in self._tests):
@@ -190,7 +190,7 @@ class KnownTable:
         self._parts: dict[tuple[str, ...], KnownPart] = {}  # by the variables that are bound
 
     def joined(self, solution: Solution, graph: EventGraph) -> list[Solution]:
-        """The solutions joined with one; TooManyPairs if there are too many."""
+        """The solutions joined with one; NeedsColumns if there are too many."""
         shared = self.shared(solution)
         part = self._parts.get(shared)
         if part is None:

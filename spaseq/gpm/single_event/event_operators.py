@@ -12,6 +12,7 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.nodes import possible, visible
 from spaseq.expr.compile import Options, compile_filter, compile_term, is_volatile
 from spaseq.expr.env import DictEnv, Env
+from spaseq.expr.leaves import TermOrNone
 from spaseq.expr.uses import calls_functions
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.patterns.exists import Existence
@@ -23,6 +24,7 @@ from spaseq.gpm.single_event.event_graph import (
     known_table,
 )
 from spaseq.gpm.single_event.event_pattern import EventPattern, EventTest
+from spaseq.gpm.single_event.sub_select import SubSelect, sub_select
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, expression_variables
@@ -32,20 +34,23 @@ Partners: TypeAlias = Callable[[Solution, EventGraph], "Sequence[Solution]"]
 
 
 class EventOperators:
-    """Makes the operators of graph patterns; paths, sub-SELECTs and endpoints need columns.
+    """Makes the operators of graph patterns; paths and endpoints need columns.
 
     `calls` says whether a condition or a BIND calls a function, so that it may exceed a limit.
     """
 
-    def __init__(self, evaluator: GpmEvaluator, options: Options, most: int) -> None:
+    def __init__(
+        self, evaluator: GpmEvaluator, options: Options, most: int, counts_all: bool = False
+    ) -> None:
         """
         Args:
             evaluator: of the whole pattern.
             options: for its expressions.
             most: the solutions that a pattern may have before conditions are tested.
+            counts_all: whether equal solutions count, as in a sub-SELECT.
         """
         self._evaluator, self.options, self.most = evaluator, options, most
-        self.calls = False
+        self.counts_all, self.calls = counts_all, False
 
     @property
     def indexes_places(self) -> bool:
@@ -82,7 +87,18 @@ class EventOperators:
                 return self._left_join(left, right, expr)
             case n.Extend(inner, variable, expr):
                 return self._extended(inner, variable, expr)
+            case n.Project() | n.Distinct() | n.OrderBy() | n.Slice() | n.Group():
+                return self._sub_select(pattern)
         return None
+
+    def _sub_select(self, pattern: SubSelect) -> Operator | None:
+        inside = self
+        if not self.counts_all:
+            given = self._evaluator, self.options, self.most
+            inside = EventOperators(*given, counts_all=True)
+        operator = sub_select(pattern, inside)
+        self.calls |= inside.calls
+        return operator
 
     def _union(self, left: n.Pattern, right: n.Pattern) -> Operator | None:
         first, second = self.operator(left), self.operator(right)
@@ -142,13 +158,10 @@ class EventOperators:
 
     def _extended(self, inner: n.Pattern, variable: str, expr: ast.Expr) -> Operator | None:
         """BIND; the blank nodes of BNODE and what is random are made in columns."""
-        if is_volatile(expr) or exists_uses(expr):
+        operator, value = self.operator(inner), self.term(expr)
+        if operator is None or value is None:
             return None
-        operator = self.operator(inner)
-        if operator is None:
-            return None
-        solutions, term = operator, compile_term(expr, self.options)
-        self.calls |= calls_functions(expr)
+        solutions, term = operator, value
 
         def run(graph: EventGraph) -> Sequence[Solution]:
             extended = list[Solution]()
@@ -158,6 +171,13 @@ class EventOperators:
             return extended
 
         return run
+
+    def term(self, expr: ast.Expr) -> TermOrNone | None:
+        """The value of an expression on a solution; None if it needs columns."""
+        if is_volatile(expr) or exists_uses(expr):
+            return None
+        self.calls |= calls_functions(expr)
+        return compile_term(expr, self.options)
 
     def test(self, expr: ast.Expr) -> EventTest | None:
         """The test of a condition on an event; None if it needs columns."""

@@ -27,9 +27,9 @@ from spaseq.gpm.patterns.conjunction import Conjunction, FilterConjunct
 from spaseq.gpm.single_event.event_graph import (
     EventGraph,
     KnownPart,
+    NeedsColumns,
     Operator,
     Solution,
-    TooManyPairs,
     are_compatible,
     can_be_joined,
     check_pairs,
@@ -72,7 +72,7 @@ class _TripleStep:
         """Join the solutions with the triple pattern's solutions that pass the tests.
 
         Raises:
-            TooManyPairs: that takes too many comparisons.
+            NeedsColumns: that takes too many comparisons.
         """
         subject, _, object_ = self.constants
         s_name, p_name, o_name = self.variables
@@ -133,7 +133,7 @@ class JoinStep(Protocol):
     """A part of a join."""
 
     def extended(self, solutions: Sequence[Solution], graph: EventGraph) -> list[Solution]:
-        """Join the solutions with the part's; TooManyPairs if they may be too many."""
+        """Join the solutions with the part's; NeedsColumns if they may be too many."""
 
 
 class Operands(Protocol):
@@ -152,6 +152,10 @@ class Operands(Protocol):
     @property
     def indexes_places(self) -> bool:
         """Whether joins by place ask an index."""
+
+    @property
+    def counts_all(self) -> bool:
+        """Whether equal solutions count, as in a sub-SELECT; elsewhere matches are a set."""
 
     def constant(self, pattern: Pattern) -> Solutions | None:
         """The solutions of a part that does not depend on the event; None for others."""
@@ -175,7 +179,7 @@ class EventPattern:
         conditions = [c for c in parts.conditions if parts.triples and _is_decided(c, bound)]
         waiting = [c for c in parts.conditions if c not in conditions]
         self._has_parts = any(map(is_part, parts.triples))
-        self._most = operands.most
+        self._most, self._counts_all = operands.most, operands.counts_all
         self._triples = tuple(_steps(parts.triples, conditions, operands))
         self._few = math.floor(self._most ** (1 / max(1, len(self._triples))))  # without more
         others = _operand_steps(parts, bound, waiting, operands)
@@ -187,18 +191,20 @@ class EventPattern:
         """The solutions on an event.
 
         Raises:
-            TooManyPairs: there may be too many for this evaluator.
+            NeedsColumns: there may be too many for this evaluator.
         """
         if self._has_parts:
             graph.take_parts()
         if len(graph.triples) > self._few and self._may_be_too_many(graph):
-            raise TooManyPairs
+            raise NeedsColumns
         solutions: list[Solution] = [{}]
         for step in self._steps:
             solutions = step.extended(solutions, graph)
             if not solutions:
                 return solutions
-        return _distinct(solutions) if len(solutions) > 1 else solutions
+        if len(solutions) == 1 or self._counts_all:
+            return solutions
+        return distinct_solutions(solutions)
 
     def _may_be_too_many(self, graph: EventGraph) -> bool:
         return math.prod(len(step.candidates(graph)) for step in self._triples) > self._most
@@ -282,8 +288,8 @@ def _open_places(triple: TriplePattern, known: frozenset[str]) -> int:
     return sum(isinstance(term, ast.Var) and term.name not in known for term in triple.terms)
 
 
-def _distinct(solutions: Iterable[Solution]) -> Sequence[Solution]:
-    """The solutions that differ in more than the pattern's blank nodes, as matches are a set."""
+def distinct_solutions(solutions: Iterable[Solution]) -> Sequence[Solution]:
+    """The solutions that differ in more than the pattern's blank nodes."""
     visible = {
         frozenset((v, t) for v, t in solution.items() if not is_reserved(v)): solution
         for solution in solutions

@@ -23,9 +23,14 @@ from spaseq.expr.compile import Options
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import SomeEvents, VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage
-from spaseq.gpm.single_event.event_graph import EventGraph, Solution, TooManyPairs
+from spaseq.gpm.single_event.event_graph import (
+    EventGraph,
+    NeedsColumns,
+    Solution,
+    are_compatible,
+)
 from spaseq.gpm.single_event.event_operators import EventOperators
-from spaseq.gpm.single_event.event_pattern import EventPattern
+from spaseq.gpm.single_event.event_pattern import EventPattern, distinct_solutions
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
@@ -111,7 +116,7 @@ class SomeEventsEvaluator:
         """The solutions on some events; None if one may exceed a limit."""
         try:
             each = [*map(self._budgeted if self._calls else pattern.solutions, events)]
-        except (LimitExceeded, TooManyPairs):
+        except (LimitExceeded, NeedsColumns):
             return None
         number = np.repeat(np.arange(len(events), dtype=np.int64), [*map(len, each)])
         solutions = [*chain.from_iterable(each)]
@@ -130,13 +135,14 @@ class SomeEventsEvaluator:
 class _EventGpm:
     """A GPM on single events; `is_decided` if its solutions need no columns.
 
-    If they may leave variables of the partition unbound, they belong to each partition of their
-    event, which columns say.
+    Unless `has_key`, they may leave variables of the partition unbound. Then they belong to each
+    partition of their event; those that have no column for one need columns.
     """
 
     number: int
     pattern: EventPattern
     is_decided: bool
+    has_key: bool
     private: frozenset[str]
 
 
@@ -161,8 +167,9 @@ class SingleEventStage:
             pattern = self._pattern(matcher.evaluator(number))
             has_key = gpm.certain.issuperset(self._partition)
             has_event = gpm.correlation is not None or EVENT in gpm.variables
-            is_decided = pattern.is_whole and not has_event and has_key
-            each = _EventGpm(number, pattern, is_decided, gpm.private)
+            has_room = has_key or {*self._partition} <= {*gpm.variables}
+            is_decided = pattern.is_whole and not has_event and has_room
+            each = _EventGpm(number, pattern, is_decided, has_key, gpm.private)
             for stream in gpm.streams:
                 self._gpms[stream].append(each)
         contents = (each for each in plan.patterns.contents if each.operands is not None)
@@ -203,7 +210,7 @@ class SingleEventStage:
                 return self._found(stream, EventGraph(triples))
             with spending(Budget(self._matcher.limits, seconds=self._matcher.limits.timeout_s)):
                 return self._found(stream, EventGraph(triples))
-        except (LimitExceeded, TooManyPairs):
+        except (LimitExceeded, NeedsColumns):
             return None
 
     def _found(self, stream: int, graph: EventGraph) -> list[tuple[int, Solution]] | None:
@@ -216,6 +223,11 @@ class SingleEventStage:
                 continue
             if not gpm.is_decided:
                 return None
+            if not gpm.has_key:
+                keys = self._keys(stream, graph)
+                if keys is None:
+                    return None
+                solutions = _spread(solutions, keys)
             rows += [(gpm.number, solution) for solution in _without(solutions, gpm.private)]
         if not self._needs_instants:
             return rows
@@ -260,6 +272,12 @@ class SingleEventStage:
                     values[i] = scoped_term(iri, time, k, text, blank)
             values_of_rows.append((gpm, tuple(values)))
         return values_of_rows
+
+
+def _spread(rows: Sequence[Solution], keys: Sequence[Solution]) -> Sequence[Solution]:
+    """The solutions in each partition of their event that they are compatible with."""
+    spread = [{**row, **key} for row in rows for key in keys if are_compatible(row, key)]
+    return distinct_solutions(spread)
 
 
 def _without(rows: Sequence[Solution], private: frozenset[str]) -> Sequence[Solution]:
