@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -245,10 +246,14 @@ class MessageAcceptance:
         by_iri.update([*self._failed.items()])
         return {self._streams[iri].name: problem for iri, problem in by_iri.items()}
 
-    def is_caught_up(self, iri: str) -> bool:
-        """Whether all that the source of a stream has so far is logged, as far as one can see."""
+    def reads_since(self, iri: str) -> float | None:
+        """Since when (s, of the monotonic clock) the source of a stream is there; None if it is
+        away, or has brought what is not logged yet."""
         intake = self._intakes.get(iri)
-        return intake is None or not (intake.problem or intake.has_more or iri in self._held)
+        if intake is None:
+            return -math.inf
+        waits = intake.problem or intake.has_more or iri in self._held
+        return None if waits else intake.since
 
     def end_sources(self) -> None:
         """Stop the sources, and wait for them."""

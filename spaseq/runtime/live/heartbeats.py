@@ -127,9 +127,16 @@ class Heartbeats:
         self,
         clocks: Mapping[Place, StreamClock],
         watched: Watched,
-        is_caught_up: Callable[[str], bool],
+        reads_since: Callable[[str], float | None],
     ) -> dict[Place, int]:
-        """The heartbeats (ms) that are due; the clocks stay as they are."""
+        """The heartbeats (ms) that are due; the clocks stay as they are.
+
+        Args:
+            clocks: of all partitions.
+            watched: what waits for time.
+            reads_since: since when (s, as `now`) the source of a stream is there; None if it is
+                away, or something of it is not evaluated yet.
+        """
         self._moved = False
         ticking = set[str]()
         for iri, beat in self._beats.items():
@@ -137,16 +144,14 @@ class Heartbeats:
             if slot > beat.slot:
                 beat.slot = slot
                 ticking.add(iri)
-        given = {
-            p: self._place_time(p, clock, is_caught_up, ticking) for p, clock in clocks.items()
-        }
+        given = {p: self._place_time(p, clock, reads_since, ticking) for p, clock in clocks.items()}
         return passed(given, watched)
 
     def _place_time(
         self,
         place: Place,
         clock: StreamClock,
-        is_caught_up: Callable[[str], bool],
+        reads_since: Callable[[str], float | None],
         ticking: Set[str],
     ) -> PlaceTime:
         iri, beat = place[0], self._beats.get(place[0])
@@ -156,15 +161,19 @@ class Heartbeats:
         if beat.of_clock:
             reached = self._clock.arrival(iri) - delay if iri in ticking else None
             return PlaceTime(clock.watermark, reached)
-        if not self._is_idle(place, beat) or not is_caught_up(iri):
+        if not self._is_idle(place, beat, reads_since(iri)):
             return PlaceTime(clock.watermark)
         reached = clock.after_silence(self._clock.wall()) if iri in ticking else None
         return PlaceTime(clock.watermark, reached, is_idle=True)
 
-    def _is_idle(self, place: Place, beat: _Beat) -> bool:
+    def _is_idle(self, place: Place, beat: _Beat, since: float | None) -> bool:
+        """Whether a source was there all the time and brought nothing; what waited for it while it
+        was away has as long to come."""
         limit = beat.settings.idle_ms
-        heard = self._heard.get(place, self._started)
-        return limit is not None and (self._now() - heard) * 1000 >= limit
+        if limit is None or since is None:
+            return False
+        silent = self._now() - max(since, self._heard.get(place, self._started))
+        return silent * 1000 >= limit
 
 
 class HeartbeatTooFar(UsageError):

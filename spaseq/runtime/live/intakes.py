@@ -66,7 +66,7 @@ class StreamIntake:
     ) -> None:
         self._source, self._wake, self._on_note = source, wake, on_note
         self._log, self._again, self._problem, self._began = log, again, "", time.monotonic()
-        self._away = ""
+        self._away, self._back = "", self._began
         self.places: Mapping[int, int] = log.places
         self.marks: Mapping[str, str] = log.marks
         self.identity = log.identity
@@ -94,18 +94,30 @@ class StreamIntake:
             return self._away
         return self._problem if time.monotonic() - self._began < _GOES_ON_S else ""
 
+    @property
+    def since(self) -> float:
+        """Since when (s, of the monotonic clock) the source is there, if it has no problem."""
+        return self._began + _GOES_ON_S if self._problem else self._back
+
     def note(self, text: str) -> None:
         if text.endswith(AWAY):
             self._away = text
         elif text.endswith(BACK):
-            self._away = ""
+            self._is_back()
         self._on_note(text)
 
     def has_partitions(self, count: int) -> None:
-        self.partitions, self._problem = count, ""
+        if self._problem:
+            self._is_back()
+        self.partitions = count
+
+    def _is_back(self) -> None:
+        self._back = time.monotonic()  # first: others read it once there is no problem
+        self._problem = self._away = ""
 
     def offer(self, messages: Sequence[Message]) -> bool:
-        self._problem = self._away = ""
+        if self._problem or self._away:
+            self._is_back()
         if self._bytes > _ROOM:
             return False
         block = MessageColumns.of(messages)

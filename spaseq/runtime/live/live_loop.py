@@ -339,12 +339,12 @@ class LiveLoop:
 
     def _log_heartbeats(self) -> None:
         with self.acceptance.writing:  # nothing comes between the decision and the log
-            given = self.engine.clocks(), self.engine.watched(), self._is_caught_up
+            given = self.engine.clocks(), self.engine.watched(), self._reads_since
             self.acceptance.log_heartbeats(self._heartbeats.due(*given))
 
-    def _is_caught_up(self, iri: str) -> bool:
-        """Whether the engine has read all of a stream: what is unread is not silent."""
-        return not self.reading.lag(iri) and self.acceptance.is_caught_up(iri)
+    def _reads_since(self, iri: str) -> float | None:
+        """As `Acceptance.reads_since`; None if the engine has not read all that is logged."""
+        return None if self.reading.lag(iri) else self.acceptance.reads_since(iri)
 
     def give_heartbeat(self, iri: str, time_ms: int) -> None:
         """Log that no event of a stream at or before a time follows.

@@ -30,7 +30,7 @@ class Run:
     streams: list[LiveStream]
     wall: float = 1000.0
     now: float = 0.0
-    caught_up: bool = True
+    since: float | None = 0.0
 
     def __post_init__(self) -> None:
         clock = RunClock(lambda: self.wall)
@@ -45,7 +45,7 @@ class Run:
 
     def due(self, clocks: dict[Place, StreamClock]) -> dict[Place, int]:
         """The heartbeats that are due; the clocks follow."""
-        found = self.beats.due(clocks, self.watched, lambda _: self.caught_up)
+        found = self.beats.due(clocks, self.watched, lambda _: self.since)
         for place, to in found.items():
             clocks[place].raise_to(to)
         return found
@@ -89,14 +89,29 @@ def test_an_idle_stream_goes_on_from_its_last_event() -> None:
     run.pass_(1.9)
     assert run.due(clocks) == {}
     run.pass_(0.1)
-    run.caught_up = False
+    run.since = None
     assert run.due(clocks) == {}
     run.pass_(1)
-    run.caught_up = True
+    run.since = 0.0
     assert run.due(clocks) == {S: 5000 + 3000 - 50}
     run.beats.hear([S])
     run.pass_(1)
     assert run.due(clocks) == {}
+
+
+def test_a_source_that_was_away_has_as_long_as_ever_to_bring_what_waited_for_it() -> None:
+    """Without that, the heartbeat is ahead of the events that its broker kept meanwhile."""
+    run = Run([stream("s", idle_ms=2000)])
+    clocks = {S: StreamClock(0, latest=5000, reached_at=1_000_000)}
+    run.beats.hear([S])
+    run.since = None
+    run.pass_(60)
+    run.since = run.now
+    assert run.due(clocks) == {}
+    run.pass_(1.9)
+    assert run.due(clocks) == {}
+    run.pass_(0.1)
+    assert run.due(clocks) == {S: 5000 + 62_000}
 
 
 def test_a_stream_that_is_never_idle_has_no_heartbeats() -> None:

@@ -53,9 +53,11 @@ def test_a_source_that_fails_or_is_away_is_a_problem_until_it_is_back(tmp_path: 
     intake = StreamIntake(Flaky(steps), log, lambda: None, notes.append, again=lambda: Flaky(steps))
     until(lambda: "nobody answers" in intake.problem)
     until(lambda: "connection lost" in intake.problem)
+    before = time.monotonic()
     steps[0].set()
     until(lambda: "connected again" in notes[-1])
     assert "connection lost" not in intake.problem
+    assert before < intake.since <= time.monotonic()
     steps[1].set()
     until(lambda: "connection lost" in intake.problem)
     steps[2].set()
