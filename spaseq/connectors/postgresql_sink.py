@@ -53,8 +53,7 @@ class PostgresqlSink(AsyncSink):
 
     async def _send(self, parcels: Sequence[Parcel]) -> list[Refusal]:
         """Insert answers; over a new connection, if the kept one is lost."""
-        import asyncpg
-
+        asyncpg = self._library
         is_kept = self._connection is not None and not self._connection.is_closed()
         try:
             if not is_kept:
@@ -92,8 +91,7 @@ class PostgresqlSink(AsyncSink):
 
     async def _inserted(self, parcels: Sequence[Parcel]) -> list[Refusal]:
         """Insert answers; one by one, if the database does not take one of them."""
-        import asyncpg
-
+        asyncpg = self._library
         try:
             texts = [parcel.text for parcel in parcels]
             await self._connection.execute(_INSERT.format(self._table), texts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -178,3 +179,10 @@ def test_a_wrong_address_says_what_is_wrong(url: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason) as caught:
         sink_at(url)
     assert "secret" not in str(caught.value)
+
+
+def test_a_missing_library_is_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    sink = sink_at("postgresql://me:secret@h/road/t")
+    with pytest.raises(InputError, match=r"not installed .*pip install '.\[postgres\]'"):
+        sink.send(parcels(0, 1))
