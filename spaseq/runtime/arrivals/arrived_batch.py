@@ -61,21 +61,25 @@ class StreamArrivals:
         slices: the parts of files, in reading order.
         clock: the stream's clock after the batch.
         since: when the stream last had new input, in milliseconds since the epoch.
+        accepted: how many events of the stream were in time so far; None if that is not known.
     """
 
     slices: tuple[FileSlice, ...]
     clock: StreamClock
     since: int
+    accepted: int | None = None
 
     def as_json(self) -> list[Any]:
         """The arrivals as JSON values; `of_json` is the inverse."""
-        return [[s.as_json() for s in self.slices], self.clock.as_json(), self.since]
+        slices = [s.as_json() for s in self.slices]
+        return [slices, self.clock.as_json(), self.since, self.accepted]
 
     @classmethod
     def of_json(cls, value: list[Any]) -> StreamArrivals:
         """The inverse of `as_json`."""
-        slices, clock, since = value
-        return cls(tuple(FileSlice.of_json(s) for s in slices), StreamClock.of_json(clock), since)
+        slices, clock, since, *accepted = value  # earlier versions end there
+        parsed = tuple(FileSlice.of_json(s) for s in slices)
+        return cls(parsed, StreamClock.of_json(clock), since, *accepted)
 
 
 @record

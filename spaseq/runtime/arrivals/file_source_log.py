@@ -1,7 +1,8 @@
 """Write-ahead log of the files that each micro-batch of a followed run reads.
 
 A batch is written down before a task reads it, and never changes. A batch that is run again
-therefore reads the same bytes in the same order, and calls the same events late.
+therefore reads the same bytes in the same order, and calls the same events late. So the state of
+the queries can be made anew from the batches, which are kept as long as it depends on their events.
 """
 
 from __future__ import annotations
@@ -19,7 +20,14 @@ import numpy as np
 from spaseq.errors import RunError
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.ranges import FileRange, TimeScan, scan_times
-from spaseq.runtime.arrivals.arrived_batch import ArrivedBatch, FileSlice, StreamArrivals
+from spaseq.runtime.arrivals.arrived_batch import (
+    ArrivedBatch,
+    FileSlice,
+    StreamArrivals,
+    arrived_splits,
+    bytes_of,
+)
+from spaseq.runtime.arrivals.log_depth import Depth
 from spaseq.runtime.arrivals.passing_time import raise_silent
 from spaseq.runtime.arrivals.stream_clock import Horizon, StreamClock, horizons
 from spaseq.sources.files import WHOLE, FilePosition, GrowingFiles, PendingFile
@@ -45,6 +53,7 @@ class FileSourceLog:
         streams: the followed streams; always the same ones in the same order.
         settings: limits of a batch, and how time passes.
         wall: seconds since the epoch.
+        depths: how far back the state of the queries reaches.
     """
 
     def __init__(
@@ -53,10 +62,14 @@ class FileSourceLog:
         streams: Sequence[GrowingFiles],
         settings: FileSourceSettings | None = None,
         wall: Callable[[], float] = time.time,
+        depths: Sequence[Depth] = (),
     ) -> None:
         self._directory, self._streams = directory, tuple(streams)
         self._settings = settings or FileSourceSettings()
-        self._wall = wall
+        self._wall, self._depths = wall, depths
+        self._needed: int | None = None  # the state depends on what comes after; None: not sought
+        self._first = 0  # the first entry that is not removed
+        self._listed: set[int] | None = None
         self._started = int(wall() * 1000)
         self._positions: list[dict[str, FilePosition]] = []  # by stream and path
         self._upto = -1  # the last batch that `_positions` includes; -1: they are not loaded
@@ -142,19 +155,64 @@ class FileSourceLog:
         return after + 1
 
     def forget(self, before: int) -> None:
-        """Remove the entries that batches from `before` on do not need."""
+        """Remove the entries that neither batches from `before` on need nor the state after it."""
+        if self._needed is None:
+            self._needed = self._first = self.begin()
+        while self._needed < before and self.reaches_back(self._needed + 1, before):
+            self._needed += 1
         compacted = max((c for c in self._compacted() if c <= before), default=0)
-        for path in self._directory.glob("[0-9]*.json"):
-            number = int(path.name.split(".")[0])
-            if number < min(before, compacted):
-                path.unlink(missing_ok=True)
+        end = min(before, compacted, self._needed)
+        for number in range(self._first, end):
+            self._path(number).unlink(missing_ok=True)
+        self._first = max(self._first, end)
+        for number in [c for c in self._compacted() if c < compacted]:
+            self._path(number, ".taken").unlink(missing_ok=True)
+            self._compacted().discard(number)
+
+    # --- the state made anew ----------------------------------------------------------------------
+
+    def begin(self) -> int:
+        """The first batch after which the log has all batches; 0 if it has all there ever were."""
+        numbers = [int(p.stem) for p in self._directory.glob("[0-9]*.json") if p.stem.isdigit()]
+        first = min(numbers, default=1)
+        return 0 if first == 1 else first
+
+    def reaches_back(self, begin: int, upto: int) -> bool:
+        """Whether the state after batch `upto` depends on no event up to batch `begin`."""
+        if not begin or not self._depths:
+            return True
+        then, now = self.batch(begin), self.batch(upto)
+        iris = [stream.iri for stream in self._streams]
+        counts = [(a.accepted, b.accepted) for a, b in zip(then.streams, now.streams, strict=True)]
+        if any(d.events is not None for d in self._depths) and any(None in c for c in counts):
+            return False
+        latest = dict(zip(iris, (s.clock.latest for s in then.streams), strict=True))
+        marks = dict(zip(iris, (s.clock.watermark for s in now.streams), strict=True))
+        before = {iri: a or 0 for iri, (a, _) in zip(iris, counts, strict=True)}
+        accepted = {iri: b or 0 for iri, (_, b) in zip(iris, counts, strict=True)}
+        return all(d.reach(marks, accepted).is_after(latest, before) for d in self._depths)
+
+    def repeated(self, after: int, last: int, most: float) -> int:
+        """The end of a batch that repeats those after `after`, at most to `last`.
+
+        They have one knowledge base and at most about `most` bytes.
+        """
+        number, first = after + 1, self.batch(after + 1)
+        size = bytes_of(arrived_splits([first]))
+        while number < last:
+            following = self.batch(number + 1)
+            size += bytes_of(arrived_splits([following]))
+            if size > most or following.knowledge != first.knowledge:
+                break
+            number += 1
+        return number
 
     def _batch_or_start(self, number: int) -> ArrivedBatch:
         """A batch; for 0, where the run starts."""
         if number:
             return self.batch(number)
         fresh = [
-            StreamArrivals((), StreamClock(self._settings.delay_ms), self._started)
+            StreamArrivals((), StreamClock(self._settings.delay_ms), self._started, 0)
             for _ in self._streams
         ]
         return ArrivedBatch(self._started, tuple(fresh))
@@ -223,10 +281,14 @@ class FileSourceLog:
             present = {f.path for f in stream.present()}
             self._positions[i] = {p: t for p, t in self._positions[i].items() if p in present}
         write_json(self._path(number, ".taken"), self._positions)
+        self._compacted().add(number)
 
-    def _compacted(self) -> list[int]:
+    def _compacted(self) -> set[int]:
         """The batches after which positions were listed."""
-        return [int(p.name.split(".")[0]) for p in self._directory.glob("[0-9]*.taken.json")]
+        if self._listed is None:
+            there = self._directory.glob("[0-9]*.taken.json")
+            self._listed = {int(path.name.partition(".")[0]) for path in there}
+        return self._listed
 
     def _path(self, number: int, kind: str = "") -> Path:
         return self._directory / f"{number}{kind}.json"
@@ -245,7 +307,7 @@ def _stream_arrivals(
     at: int,
 ) -> StreamArrivals:
     """The slices of one stream's files, and its clock after them."""
-    clock = StreamClock.of_json(last.clock.as_json())
+    clock, accepted = StreamClock.of_json(last.clock.as_json()), last.accepted
     following = {f.path: f.line for f in chosen}
     sizes = {f.path: f.size for f in chosen}
     slices = []
@@ -256,8 +318,9 @@ def _stream_arrivals(
         times = scan.times[horizon.admits(clock.latest, scan.times)]
         numbered, before = replace(part, line=line), clock.before(times)
         slices.append(FileSlice(numbered, before, scan.lines, sizes[path], horizon))
-        clock.pass_over(times, at)
-    return StreamArrivals(tuple(slices), clock, at if slices else last.since)
+        in_time = clock.pass_over(times, at)
+        accepted = None if accepted is None else accepted + in_time
+    return StreamArrivals(tuple(slices), clock, at if slices else last.since, accepted)
 
 
 def _cut(file: PendingFile, end: int) -> PendingFile:

@@ -1,5 +1,5 @@
-"""The splits of a bounded run: every part of its input that one task of stage 1 reads; and the size
-of batches while a backlog is read, so that each takes some seconds.
+"""The splits of a bounded run: every part of its input that one task of stage 1 reads. And batches
+of a followed run: how large they are while a backlog is read, and which repeat earlier ones.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, chdir, nullcontext
+from typing import NamedTuple
 
 from spaseq.records import record
 from spaseq.sources.base import Source, Split
@@ -90,3 +91,15 @@ class BatchSizer:
             wanted = before * max(change, 1 / _MOST_CHANGE)
             self.bytes = min(max(int(wanted), LEAST_BYTES), self._most)
         self._begun = None if size is None else (now, size)
+
+
+class Repetition(NamedTuple):
+    """Which batches of the file source log make the state of an earlier run anew.
+
+    Attributes:
+        begin: they come after this batch.
+        end: the last of them. The earlier run has given all answers up to there.
+    """
+
+    begin: int = 0
+    end: int = 0

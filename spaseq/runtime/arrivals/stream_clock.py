@@ -239,11 +239,17 @@ class StreamClock:
         """This clock with the counts of these times (ms) only, which is enough to judge them."""
         return replace(self, counts=self.counts.among(np.unique(times)))
 
-    def pass_over(self, times: Int64s, arrival: int | None = None) -> None:
-        """Advance the clock as if it had judged events with these times (ms)."""
-        if len(times):
-            limit = self._limits(times, arrival)
-            self._add(*np.unique(times[times >= limit], return_counts=True))
+    def pass_over(self, times: Int64s, arrival: int | None = None) -> int:
+        """Advance the clock as if it had judged events with these times (ms).
+
+        Returns:
+            How many of them are in time.
+        """
+        if not len(times):
+            return 0
+        in_time = times[times >= self._limits(times, arrival)]
+        self._add(*np.unique(in_time, return_counts=True))
+        return len(in_time)
 
     def judge(self, batch: EventBatch, arrival: int | None = None) -> tuple[EventBatch, Int64s]:
         """Number the events of a batch, which came at `arrival` (ms), and find the late ones.

@@ -18,6 +18,7 @@ from spaseq.errors import RunError, UsageError
 from spaseq.logs.segment_log import SegmentLog
 from spaseq.logs.stream_log import StreamLog
 from spaseq.rdf.inputs.stream_options import ignore
+from spaseq.runtime.arrivals.log_depth import Reach
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.live.answer_log import AnswerLog
 from spaseq.runtime.live.changing_queries import ChangingQueries
@@ -27,7 +28,6 @@ from spaseq.runtime.live.live_engine import LiveEngine
 from spaseq.runtime.live.log_points import (
     BEGIN,
     PastPoints,
-    Reach,
     ReplayPoint,
     ReplayPoints,
     reaches,

@@ -2,9 +2,8 @@
 which they can be read again.
 
 A query that begins in the past reads from a `PastPoint`, with the clocks as they were. The state of
-the queries can be made anew from a `ReplayPoint`. A partial match is no older than its query's
-window. So the events of the longest window before the watermark, and all after them, are enough.
-The logs are kept from the last point before these.
+the queries can be made anew from a `ReplayPoint`. The logs are kept from the last point before all
+events that the state depends on (`arrivals/log_depth.py`).
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from spaseq.automaton.program.window import Counted
 from spaseq.errors import UsageError
 from spaseq.logs.stream_log import Entry, StreamLog
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.runtime.arrivals.log_depth import Reach, depths
 from spaseq.runtime.live.partition_clocks import PartitionClocks
 
 MOST_PAST = 64
@@ -166,33 +165,11 @@ class ReplayPoint(NamedTuple):
     def is_before(self, reach: Reach) -> bool:
         """Whether all events that a query's state may depend on come after the point."""
         past = PastPoint(self.places, self.streams)
-        if reach.events is not None:
-            return all(
-                count - self.accepted.get(iri, 0) >= reach.events
-                for iri, count in reach.accepted.items()
-            )
-        if reach.since is None:
-            return False
-        latest = [past.latest(iri) for iri in reach.accepted]
-        return all(time is None or time < reach.since for time in latest)
+        return reach.is_after({iri: past.latest(iri) for iri in reach.accepted}, self.accepted)
 
 
 BEGIN = ReplayPoint({}, [], {}, 0, 0, [], [])
 """Before all events."""
-
-
-class Reach(NamedTuple):
-    """How far back the state of a query reaches.
-
-    Attributes:
-        since: it depends on no event before this time (ms); None if it may depend on all.
-        events: under WITHIN n EVENTS, on no event before this number of the last ones.
-        accepted: how many events each stream that it reads has brought, by IRI.
-    """
-
-    since: int | None
-    events: int | None
-    accepted: Mapping[str, int]
 
 
 def reaches(
@@ -207,30 +184,7 @@ def reaches(
         watermarks: of the streams of the run, by IRI (ms).
         accepted: how many events each of these streams has brought.
     """
-    iris_read = [frozenset(plan.inputs.streams) & watermarks.keys() for plan in plans]
-    lengths = [_length_ms(plan) for plan in plans]
-    if any(frozenset(plan.inputs.streams) - watermarks.keys() for plan in plans):
-        # A query of a stream that another query makes needs that query's events, too.
-        iris_read = [frozenset[str]().union(*iris_read)] * len(plans)
-        lengths = [sum(lengths)] * len(plans)
-    cases = set[tuple[Any, ...]]()
-    for plan, iris, length in zip(plans, iris_read, lengths, strict=True):
-        marks = [watermarks[iri] for iri in iris]
-        known = [mark for mark in marks if mark is not None]
-        since = min(known) - 1 - length if known and len(known) == len(marks) else None
-        window = plan.sequence.window
-        events = window.events if isinstance(window, Counted) else None
-        cases.add((since, events, tuple(sorted(iris))))
-    return [Reach(s, n, {iri: accepted.get(iri, 0) for iri in iris}) for s, n, iris in cases]
-
-
-def _length_ms(plan: QueryPlan) -> int:
-    """How long before the watermark an event may be on which the state of a query depends."""
-    window = plan.sequence.window
-    length = 0 if isinstance(window, Counted) else window.length_ms
-    # Which matches AFTER MATCH leaves out depends on the match before.
-    skip = plan.answers.after_match
-    return length + skip.mute_ms if skip.kind == "NO SKIP" else 2 * length + skip.mute_ms
+    return [depth.reach(watermarks, accepted) for depth in depths(plans, watermarks)]
 
 
 class ReplayPoints:

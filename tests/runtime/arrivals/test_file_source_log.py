@@ -12,6 +12,7 @@ from spaseq.options import FileSourceSettings
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.arrivals import file_source_log
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
+from spaseq.runtime.arrivals.log_depth import Depth
 from spaseq.sources.files import GrowingFiles
 
 
@@ -255,3 +256,48 @@ def test_a_large_file_is_taken_in_several_batches(
         ends.append(part.range.end)
     assert ends[-1] == size
     assert 4 <= len(ends) <= 6
+
+
+def test_batches_are_kept_as_long_as_the_state_depends_on_their_events(
+    tmp_path: Path, incoming: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Events 2 s apart, windows of 5 s: of ten batches, the state depends on the last three."""
+    monkeypatch.setattr(file_source_log, "COMPACT_EVERY", 1)
+    streams = [GrowingFiles.at(StreamOptions("http://s", (str(incoming),)))]
+
+    def resumed() -> FileSourceLog:
+        return FileSourceLog(tmp_path / "log", streams, depths=[Depth(("http://s",), 5000)])
+
+    log = resumed()
+    for number in range(10):
+        put_event(incoming, f"{number}.nq", number * 2000)
+        assert log.plan_batch(number) == number + 1
+        log.forget(number + 1)
+        if number == 5:
+            log = resumed()
+    assert resumed().begin() == 7  # the event before it came 12 s after the first one, 6 s ago
+    assert resumed().reaches_back(7, 10)
+    assert not resumed().reaches_back(8, 10)
+    assert [p.name for p in (tmp_path / "log").glob("*.taken.json")] == ["9.taken.json"]
+
+
+def test_batches_that_are_repeated_together_have_one_knowledge_base_and_a_bounded_size(
+    tmp_path: Path, incoming: Path
+) -> None:
+    log = log_of(tmp_path, incoming)
+    for number in range(8):
+        log.use_knowledge("old" if number < 5 else "new")
+        put_event(incoming, f"{number}.nq", number)
+        log.plan_batch(number)
+    size = (incoming / "0.nq").stat().st_size
+    assert [log.repeated(n, 7, 100 * size) for n in (0, 4, 5)] == [5, 5, 7]
+    assert [log.repeated(n, 7, 2 * size) for n in (0, 3)] == [2, 5]
+    assert log.repeated(0, 7, 1) == 1
+
+
+def put_event(directory: Path, name: str, time: int) -> None:
+    """A file with an event."""
+    (directory / name).write_text(
+        f'<http://s/e> <http://www.w3.org/ns/prov#generatedAtTime> "{time:09}"'
+        "^^<http://www.w3.org/2001/XMLSchema#long> <http://s/e> .\n"
+    )

@@ -47,13 +47,14 @@ from spaseq.rdf.inputs.stream_options import BadInput, MessageOptions, StreamOpt
 from spaseq.rdf.terms.term import GENERATED_AT_TIME
 from spaseq.rdf.terms.times import milliseconds
 from spaseq.records import record
-from spaseq.runtime.arrivals.input_splits import BatchSizer
+from spaseq.runtime.arrivals.input_splits import BatchSizer, Repetition
 
 if TYPE_CHECKING:
     from spaseq.rdf.columns.event_batch import EventBatch
     from spaseq.runtime.arrivals.arrived_batch import ArrivedSplit, StreamProgress
     from spaseq.runtime.arrivals.file_source_log import FileSourceLog, Sizes
     from spaseq.runtime.arrivals.input_splits import InputSplit
+    from spaseq.runtime.arrivals.log_depth import Depth
     from spaseq.sources.files import GrowingFiles
 
 EVENT_DDL = "stream string, time timestamp, k int, event string, graph string, late_ms bigint"
@@ -82,6 +83,8 @@ def source_options(
     directory: str,
     log: Path | None = None,
     settings: FileSourceSettings | None = None,
+    depths: Sequence[Depth] = (),
+    repetition: Repetition | None = None,
 ) -> dict[str, str]:
     """The source's options for a followed run: rows are splits of several streams, unread.
 
@@ -90,10 +93,14 @@ def source_options(
         directory: relative paths start from here.
         log: the directory of the file source log; None for streams that are read to their ends.
         settings: the log's.
+        depths: how far back the state of the queries reaches.
+        repetition: the batches that make the state of an earlier run anew.
     """
     given = {"streams": json.dumps([asdict(s.options) for s in streams]), "directory": directory}
     if log is not None:
         given |= {"log": str(log), "settings": json.dumps(asdict(settings or FileSourceSettings()))}
+        given["depths"] = json.dumps([depth.as_json() for depth in depths])
+        given["repetition"] = json.dumps(repetition or Repetition())
     return given
 
 
@@ -141,6 +148,8 @@ class _Options:
     strict: bool = False
     directory: str | None = None  # relative paths start from here
     range_bytes: int | None = None  # of a bounded read, if given
+    depths: tuple[Any, ...] = ()  # as JSON values
+    repetition: Repetition = Repetition()
 
     @classmethod
     def of(cls, options: Any) -> _Options:
@@ -149,7 +158,15 @@ class _Options:
         if "streams" in given:
             streams = tuple(_stream(s) for s in json.loads(given["streams"]))
             settings = FileSourceSettings(**json.loads(given.get("settings", "{}")))
-            return cls(streams, False, log, settings, directory=given.get("directory"))
+            return cls(
+                streams,
+                False,
+                log,
+                settings,
+                directory=given.get("directory"),
+                depths=tuple(json.loads(given.get("depths", "[]"))),
+                repetition=Repetition(*json.loads(given.get("repetition", "[]"))),
+            )
         settings = _public_settings(given)
         said = settings.range_bytes if "maxpartitionbytes" in given else None
         stream = _public_stream(given)
@@ -325,15 +342,17 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
     @cached_property
     def _log(self) -> FileSourceLog:
         from spaseq.runtime.arrivals.file_source_log import FileSourceLog
+        from spaseq.runtime.arrivals.log_depth import Depth
         from spaseq.sources.files import GrowingFiles
 
         options = self._options
         assert options.log is not None
         streams = [GrowingFiles.at(stream) for stream in options.streams]
-        return FileSourceLog(options.log, streams, options.settings)
+        depths = [Depth.of_json(each) for each in options.depths]
+        return FileSourceLog(options.log, streams, options.settings, depths=depths)
 
     def initialOffset(self) -> dict[str, int]:
-        return {"batch": 0}
+        return {"batch": self._options.repetition.begin}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadMaxBytes(self._options.settings.max_bytes)
@@ -342,7 +361,9 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
         self._upto = self._log.sizes()
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        most = self._most(limit)
+        most, last = self._most(limit), self._options.repetition.end
+        if start["batch"] < last:
+            return {"batch": self._log.repeated(start["batch"], last, most)}
         if self._ahead is not None:
             planning, most = self._ahead
             planning.exception()  # waits; an error comes again below

@@ -1,9 +1,10 @@
 """The directory from which a followed run resumes.
 
-`spaseq.json` describes the job that the state belongs to. `spark/` is the checkpoint of Structured
-Streaming, and `offsets.json` has checksums of its offsets. `arrivals/` is the file source log.
-`topics/` is what tasks learn of partitions at Kafka. `output.json` has the sizes of output files at
-the start of the last batch. `.lock` is locked by the run that uses the directory.
+`spaseq.json` describes the job that the state belongs to, and the format of the state. `spark/` is
+the checkpoint of Structured Streaming, and `offsets.json` has checksums of its offsets. `arrivals/`
+is the file source log, from which the state can be made anew (`earlier_state`). `topics/` is what
+tasks learn of partitions at Kafka. `output.json` has the sizes of output files at the start of the
+last batch. `.lock` is locked by the run that uses the directory.
 """
 
 from __future__ import annotations
@@ -19,7 +20,16 @@ from spaseq.errors import RunError, UsageError
 from spaseq.plan.families import QueryUnits, families_of, split_key
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.records import record
+from spaseq.runtime.arrivals.input_splits import Repetition
 from spaseq.runtime.job.job import Job
+from spaseq.runtime.spark.following.earlier_state import (
+    DRAIN,
+    FORMAT,
+    RENUMBERED,
+    SparkBatches,
+    UnreadState,
+    begin_anew,
+)
 from spaseq.runtime.spark.stages.shipped_units import ShippedUnits
 from spaseq.storage import directories
 from spaseq.storage.checksums import cut_to, damaged, is_regular, read_json, size_of, write_json
@@ -67,10 +77,13 @@ def _checksum(file: Path) -> int | None:
         return None
 
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """Version of everything in the directory, Spark's own part left out."""
 
+_FINGERPRINTS = 2  # the version whose queries have fingerprints, which name evaluators
+
 _MANIFEST = "spaseq.json"
+_SPARK = "spark"
 
 BUCKETS = 8
 """The usual number of buckets of a query with a key."""
@@ -86,6 +99,7 @@ class Checkpoint:
     resumed: bool
     limited: bool = False  # whether no partition is split, so that a limit can count its answers
     has_families: bool = True  # older checkpoints have the state of each query by itself
+    repetition: Repetition = Repetition()  # what makes the state of an earlier run anew
 
     @classmethod
     def open(
@@ -95,6 +109,7 @@ class Checkpoint:
         watermark_ms: int,
         buckets: int | None = None,
         lifts: Mapping[str, Sequence[str]] | None = None,
+        makes_anew: bool = False,
     ) -> Checkpoint:
         """Make a checkpoint, or resume from one. `release` it when the run ends.
 
@@ -102,10 +117,12 @@ class Checkpoint:
             buckets: number per query with a key. By default the existing checkpoint's number, or
                 `BUCKETS` for a new one.
             lifts: the identity of the lift of each stream that is a DataFrame of rows, by IRI.
+            makes_anew: whether a state that this version does not read may be made anew.
 
         Raises:
             UsageError: the checkpoint has other queries, streams, lifts or knowledge, or another
-                watermark or number of buckets; the message says which.
+                watermark or number of buckets, or a state that is neither read nor made anew; the
+                message says which.
             RunError: the directory cannot be read or written, or another run uses it.
         """
         manifest = directory / _MANIFEST
@@ -116,7 +133,7 @@ class Checkpoint:
                 raise UsageError(f"{directory} is not empty and not a checkpoint of spaseq")
             directories.hold(directory)
             try:
-                return cls._locked(directory, wanted, buckets)
+                return cls._locked(directory, wanted, buckets, job if makes_anew else None)
             except BaseException:
                 directories.release(directory)
                 raise
@@ -124,21 +141,31 @@ class Checkpoint:
             raise RunError(f"checkpoint {directory}: {error}") from error
 
     @classmethod
-    def _locked(cls, directory: Path, wanted: Mapping[str, Any], buckets: int | None) -> Checkpoint:
-        """The checkpoint of a directory that no other run uses."""
+    def _locked(
+        cls, directory: Path, wanted: Mapping[str, Any], buckets: int | None, job: Job | None
+    ) -> Checkpoint:
+        """The checkpoint of a directory that no other run uses.
 
-        def resumed(stored: Any) -> Checkpoint:
-            _check(directory, stored, wanted, buckets)
-            name, count = str(stored["id"]), int(stored["buckets"])
-            limited = stored.get("limited", False)
-            return cls(directory, name, count, True, limited, "families" in stored)
-
+        Args:
+            job: whose state may be made anew; None if that may not be.
+        """
         manifest = directory / _MANIFEST
-        if manifest.exists():
-            return read_json(manifest, resumed)
-        name = uuid.uuid4().hex
-        write_json(manifest, {**wanted, "id": name, "buckets": buckets or BUCKETS}, indent=2)
-        return cls(directory, name, buckets or BUCKETS, False, wanted["limited"])
+        if not manifest.exists():
+            name = uuid.uuid4().hex
+            write_json(manifest, {**wanted, "id": name, "buckets": buckets or BUCKETS}, indent=2)
+            return cls(directory, name, buckets or BUCKETS, False, wanted["limited"])
+        known = read_json(manifest, lambda value: _described(directory, value, wanted))
+        _check(directory, known, wanted, buckets)
+        stored = _made_anew(directory, known, wanted, job)
+        if not stored.get("is_begun", True):
+            write_json(manifest, stored, indent=2)
+            begin_anew(directory, SparkBatches(directory / _SPARK), stored["half_written"])
+            stored = {**stored, "is_begun": True}
+            write_json(manifest, stored, indent=2)
+        name, count = str(stored["id"]), int(stored["buckets"])
+        limited, has_families = stored.get("limited", False), "families" in stored
+        repetition = Repetition(*stored["repetition"])
+        return cls(directory, name, count, True, limited, has_families, repetition)
 
     def release(self) -> None:
         """Let other processes use the checkpoint."""
@@ -155,7 +182,21 @@ class Checkpoint:
 
     @property
     def spark(self) -> Path:
-        return self.directory / "spark"
+        return self.directory / _SPARK
+
+    def left_to_repeat(self, batch: int) -> int | None:
+        """How many batches of the log are to be repeated after a batch of Spark's; None if it is a
+        new one, whose output no earlier run has given."""
+        end = self.repetition.end
+        left = end - SparkBatches(self.spark).logged(batch) if end else -1
+        return left if left >= 0 else None
+
+    @property
+    def lacks_state(self) -> bool:
+        """Whether batches are to be repeated before the run goes on."""
+        batches, (begin, end) = SparkBatches(self.spark), self.repetition
+        committed = batches.committed
+        return (begin if end == begin or committed is None else batches.logged(committed)) < end
 
     @property
     def offset_checks(self) -> OffsetChecks:
@@ -166,7 +207,9 @@ def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
     """The parts of a job that a resumed run must not change, as JSON values."""
     return {
         "version": FORMAT_VERSION,
-        "queries": {p.identity.name: p.signature.fingerprint for p in job.plans},
+        "state": FORMAT,
+        "queries": {p.identity.name: p.signature.canonical for p in job.plans},
+        "fingerprints": {p.identity.name: p.signature.fingerprint for p in job.plans},
         "evaluators": {p.identity.name: p.evaluator for p in job.plans},
         "knowledge": job.knowledge.hash if job.watch is None else "may change",
         "streams": {stream.iri: stream.followed().identity() for stream in job.streams},
@@ -181,27 +224,37 @@ def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
     }
 
 
+def _described(directory: Path, stored: Any, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The description of the run that made a checkpoint, as this version writes it.
+
+    An earlier version has written fingerprints in the place of texts, so queries go by their names.
+    """
+    version = stored.get("version")
+    if version not in (_FINGERPRINTS, FORMAT_VERSION):
+        raise UsageError(
+            f"checkpoint {directory} has format version {version}; this version of spaseq reads "
+            f"{FORMAT_VERSION}"
+        )
+    if version == _FINGERPRINTS:
+        texts = {name: wanted["queries"].get(name) for name in stored["queries"]}
+        stored = {**stored, "queries": texts, "fingerprints": stored["queries"], "state": None}
+    usual = {"lifts": wanted["lifts"], "repetition": [], "evaluators": {}}
+    return {**usual, **stored}
+
+
 def _check(
     directory: Path, stored: Mapping[str, Any], wanted: Mapping[str, Any], buckets: int | None
 ) -> None:
-    if stored.get("version") != wanted["version"]:
-        raise UsageError(
-            f"checkpoint {directory} has format version {stored.get('version')}; this version of "
-            f"spaseq reads {wanted['version']}"
-        )
+    """UsageError if the checkpoint is that of another run."""
     changes = [*_differences("stream", stored["streams"], wanted["streams"])]
-    changes += _differences(
-        "the lift of stream", stored.get("lifts", wanted["lifts"]), wanted["lifts"]
-    )
+    changes += _differences("the lift of stream", stored["lifts"], wanted["lifts"])
     if stored.get("partial", False) != wanted["partial"]:
         before, now = ("with", "without") if stored.get("partial") else ("without", "with")
         changes.append(f"it was started {before} partial matches, and is resumed {now} them")
-    else:
-        changes += _query_changes(stored, wanted)
-    if stored.get("families", wanted["families"]) != wanted["families"] and not changes:
-        changes.append("another version of spaseq ran other queries as one, or other options do")
-    if list(stored["queries"]) != list(wanted["queries"]) and not changes:
-        changes.append("the queries come in another order")
+    changes += _differences("query", stored["queries"], wanted["queries"])
+    for what in ("streams", "queries"):
+        if list(stored[what]) != list(wanted[what]) and not changes:
+            changes.append(f"the {what} come in another order")
     if stored["knowledge"] != wanted["knowledge"]:
         changes.append("the knowledge base has changed")
     if stored["watermark_ms"] != wanted["watermark_ms"]:
@@ -213,26 +266,64 @@ def _check(
     if buckets is not None and stored["buckets"] != buckets:
         changes.append(f"it has {stored['buckets']} buckets, not {buckets}")
     if changes:
-        raise UsageError(
-            f"checkpoint {directory} cannot be resumed: {'; '.join(changes)}. "
-            "Start again with an empty checkpoint directory."
-        )
+        end = "Start again with an empty checkpoint directory"
+        raise UsageError(_refusal(directory, changes, end))
 
 
-def _query_changes(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
-    """What keeps queries from going on with their state. Older checkpoints name no evaluators."""
-    before, now = stored.get("evaluators", {}), wanted["evaluators"]
-    yield from _differences("query", stored["queries"], wanted["queries"])
-    for name, fingerprint in wanted["queries"].items():
-        if stored["queries"].get(name, fingerprint) == fingerprint:
+def _refusal(directory: Path, reasons: Sequence[str], advice: str) -> str:
+    return f"checkpoint {directory} cannot be resumed: {'; '.join(reasons)}. {advice}."
+
+
+def _other_state(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
+    """Why the state is not one that this run reads.
+
+    A worker finds the format of a state that an earlier version wrote without saying it.
+    """
+    if stored["state"] not in (None, wanted["state"]):
+        yield f"its state is of format {stored['state']}, and this version of spaseq reads {FORMAT}"
+    before, now = stored["evaluators"], wanted["evaluators"]
+    for name, fingerprint in wanted["fingerprints"].items():
+        if stored["fingerprints"][name] == fingerprint:
             continue
-        if name not in before:
-            yield f"or another version of spaseq ran {name} with another evaluator than {now[name]}"
-        elif before[name] != now[name]:
+        if name in before and before[name] != now[name]:
             yield (
                 f"{name} ran with the evaluator {before[name]}, and this version of spaseq, or "
                 f"these options, run it with {now[name]}"
             )
+        else:
+            changed = f"query {name} has changed, or " if stored["state"] is None else ""
+            other = f"another version of spaseq ran {name} with another evaluator than {now[name]}"
+            yield changed + other
+    if stored.get("families", wanted["families"]) != wanted["families"]:
+        yield "another version of spaseq ran other queries as one, or other options do"
+
+
+def _made_anew(
+    directory: Path, stored: Mapping[str, Any], wanted: Mapping[str, Any], job: Job | None
+) -> Mapping[str, Any]:
+    """The description of a run whose state is made anew, if this run does not read what is there.
+
+    A state whose format is not known is made anew if that is possible.
+
+    Raises:
+        UsageError: the state cannot be read, and is not to be made anew or cannot be.
+    """
+    reasons = [*_other_state(stored, wanted)]
+    if not reasons and (job is None or stored["state"] is not None):
+        return stored
+    try:
+        if job is None:
+            raise UsageError("it cannot be made anew here")
+        before = Repetition(*stored["repetition"])
+        earlier = UnreadState(directory, SparkBatches(directory / _SPARK), job, before)
+        repetition, half_written = earlier.plan()
+    except UsageError as error:
+        if reasons:
+            raise UsageError(_refusal(directory, [*reasons, str(error)], DRAIN)) from None
+        return stored
+    kept = {"limited": stored.get("limited", False), "buckets": stored["buckets"]}
+    fresh = {"id": uuid.uuid4().hex, "half_written": half_written, "is_begun": False}
+    return {**wanted, **kept, **fresh, "repetition": [*repetition]}
 
 
 def _differences(what: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
@@ -263,7 +354,7 @@ class OutputPositions:
             RunError: a file is shorter than its stored size.
         """
         known = self._known()
-        if known is not None and known[0] == batch:
+        if known is not None and known[0] in (batch, RENUMBERED):
             for name, size in known[1].items():
                 if name in self._files:
                     cut_to(self._files[name], size)

@@ -26,16 +26,17 @@ from spaseq.automaton.program.window import Counted
 from spaseq.connectors import is_sink
 from spaseq.connectors.address import Address
 from spaseq.connectors.kafka import TopicRanges
-from spaseq.errors import RunError, UsageError
+from spaseq.errors import RunError, SpaseqError, UsageError
 from spaseq.options import FileSourceSettings, FollowOptions, RuntimeOptions, StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
+from spaseq.runtime.arrivals.log_depth import depths
 from spaseq.runtime.job.interrupts import until_interrupted
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
 from spaseq.runtime.spark.connectors.topic_source import FollowedTopics, TopicDataSource
-from spaseq.runtime.spark.following.checkpoint import Checkpoint, OffsetChecks, OutputPositions
+from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPositions
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.following.logged_output import LoggedOutput, until_failure
 from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, PARTIAL, Item, items_of
@@ -110,12 +111,14 @@ def follow(
     job = replace(job, streams=followed_streams(job))
     _check(job, options)
     checkpoint = Checkpoint.open(
-        options.checkpoint, job, options.arrivals.delay_ms, options.buckets
+        options.checkpoint, job, options.arrivals.delay_ms, options.buckets, makes_anew=True
     )
     with ExitStack() as stack, _naming(checkpoint), spark_errors():
         stack.callback(checkpoint.release)
         checkpoint.offset_checks.check()
-        handover = _Handover(checkpoint.offset_checks)
+        if checkpoint.lacks_state:
+            job.on_note("the state is made anew from the log of files; then the run goes on")
+        handover = _Handover(checkpoint)
         spark = spark or session()
         with worker_python(spark):
             query = _start(spark, job, options, checkpoint, handover)
@@ -150,7 +153,9 @@ def run(
         endless = ", ".join(name for name, sink in SINKS.items() if not sink.ends)
         raise UsageError(f"--format {form} has an end, which --follow has not; use {endless}")
     delay_ms = options.arrivals.delay_ms
-    checkpoint = Checkpoint.open(options.checkpoint, job, delay_ms, options.buckets)
+    checkpoint = Checkpoint.open(
+        options.checkpoint, job, delay_ms, options.buckets, makes_anew=True
+    )
     resumed = checkpoint.resumed
     if columns is None:
         columns = [item.name for item in job.plans[0].answers.projection]
@@ -299,7 +304,9 @@ def following_output(
     work = []
     if files:
         spark.dataSource.register(RdfDataSource)
-        described = source_options(files, os.getcwd(), checkpoint.arrivals, settings)
+        needed = depths(job.plans, [stream.iri for stream in followed])
+        given_files = files, os.getcwd(), checkpoint.arrivals, settings, needed
+        described = source_options(*given_files, checkpoint.repetition)
         work.append(spark.readStream.format("rdf").options(**described).load())
     if topics:
         directory = (checkpoint.directory / TOPICS).absolute()
@@ -351,6 +358,7 @@ class _Batch:
 
     number: int
     items: list[tuple[int, Item]]  # by query, then in their order
+    left: int | None = None  # see `Checkpoint.left_to_repeat`
     done: threading.Event = field(default_factory=threading.Event)
 
 
@@ -361,16 +369,17 @@ class _Stopped(Exception):
 class _Handover:
     """Passes batches from Spark's thread to the caller's; Spark waits until they are done."""
 
-    def __init__(self, checks: OffsetChecks) -> None:
-        self._checks = checks
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
         self.waiting: queue.SimpleQueue[_Batch] = queue.SimpleQueue()
         self._stopped = threading.Event()
 
     def take(self, frame: Any, number: int) -> None:
         """For `foreachBatch`: returns when the batch may be committed."""
-        self._checks.note(number)
+        self._checkpoint.offset_checks.note(number)
         rows = sorted(frame.collect(), key=lambda row: (row.query, row.order))
-        batch = _Batch(number, [*items_of((r.query, r.order, r.payload) for r in rows)])
+        items = [*items_of((r.query, r.order, r.payload) for r in rows)]
+        batch = _Batch(number, items, self._checkpoint.left_to_repeat(number))
         self.waiting.put(batch)
         while not batch.done.wait(_POLL_SECONDS):
             # A caller that ends without closing the iterator must not wait for this thread.
@@ -420,7 +429,9 @@ class _Delivery:
 
     def all(self, batches: Iterator[_Batch | None]) -> Iterator[tuple[int, Answer]]:
         for batch in batches:
-            if batch is not None:
+            if batch is not None and batch.left is not None:
+                self._repeat(batch.items, batch.left)
+            elif batch is not None:
                 yield from self._one(batch)
             self._note_phases()
             self.refresh.poll()
@@ -435,30 +446,44 @@ class _Delivery:
             phases = dict(progress["durationMs"])
             self.job.stats.phases = {name: ms / 1000 for name, ms in phases.items()}
 
+    def _repeat(self, given: Sequence[tuple[int, Item]], left: int) -> None:
+        """Take a batch whose answers and messages an earlier run has given."""
+        items, failure = until_failure(given)
+        for error in (item for _, item in items if isinstance(item, SpaseqError)):
+            raise error
+        self._note_state(items)
+        if failure is not None:
+            raise failure
+        if not left:
+            seconds = time.perf_counter() - self._started
+            self.job.on_note(f"the state was made anew in {seconds:.1f} s")
+
     def _one(self, batch: _Batch) -> Iterator[tuple[int, Answer]]:
         if self.output is not None:
             self.output.begin(batch.number)
-        runs, state = Counter[str](), Counter[str]()
         items, failure = until_failure(batch.items)
         for query, item in items:
             if isinstance(item, PartialAnswer):
                 self.job.take_partials(query - PARTIAL, [item])
-                continue
-            if isinstance(item, Sequence):
+            elif isinstance(item, Sequence):
                 yield from zip(repeat(query), item)
-                continue
-            if isinstance(item, Stats):
-                self.job.stats.watermarks.update(item.watermarks)
-                runs.update(item.live_runs)
-                state.update(item.state_bytes)
-            take_message(self.job, item)
-        stats = self.job.stats
-        stats.live_runs, stats.state_bytes = dict(runs), dict(state)
-        stats.batches += 1
-        marks = stats.watermarks.values()
-        known = [mark for mark in marks if mark is not None]
-        stats.watermark = min(known) if len(known) == len(self.job.streams) else None
+            else:
+                take_message(self.job, item)
+        self.job.stats.batches += 1
+        self._note_state(items)
         if failure is not None:
             raise failure
         if self.output is not None:
             self.output.end(batch.number)
+
+    def _note_state(self, items: Sequence[tuple[int, Item]]) -> None:
+        """Note the watermarks and the sizes of states after a batch."""
+        stats, runs, state = self.job.stats, Counter[str](), Counter[str]()
+        for item in (item for _, item in items if isinstance(item, Stats)):
+            stats.watermarks.update(item.watermarks)
+            runs.update(item.live_runs)
+            state.update(item.state_bytes)
+        stats.live_runs, stats.state_bytes = dict(runs), dict(state)
+        marks = stats.watermarks.values()
+        known = [mark for mark in marks if mark is not None]
+        stats.watermark = min(known) if len(known) == len(self.job.streams) else None

@@ -33,6 +33,7 @@ class Signature:
     """The part of a query's signature that a checkpoint uses."""
 
     fingerprint: str
+    canonical: str
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ class Plan:
     shape: None = None
 
 
-def plan(name: str, fingerprint: str, evaluator: str = "registers") -> Plan:
-    return Plan(Identity(name), Signature(fingerprint), evaluator)
+def plan(name: str, text: str, evaluator: str = "registers") -> Plan:
+    return Plan(Identity(name), Signature(f"{text} {evaluator}", text), evaluator)
 
 
 def job_of(*plans: Plan, paths: tuple[str, ...] = ("/in",)) -> Job:
@@ -89,19 +90,32 @@ def test_another_job_is_refused_with_what_has_changed(
         Checkpoint.open(tmp_path, job, watermark_ms, 8)
 
 
+def of_earlier_version(directory: Path, *, without: str | None = None) -> None:
+    """Let a version have made the checkpoint that knew fingerprints only, and no state's format."""
+    stored = read_json(directory / "spaseq.json", dict)
+    queries = stored.pop("fingerprints")
+    kept = {name: value for name, value in stored.items() if name not in ("state", without)}
+    write_json(directory / "spaseq.json", {**kept, "version": 2, "queries": queries})
+
+
 def test_a_query_that_another_evaluator_runs_is_refused_with_the_cause(tmp_path: Path) -> None:
     Checkpoint.open(tmp_path, job_of(), 0, 8)
-    now = job_of(plan("q", "2", "compiled-registers"))
+    now = job_of(plan("q", "1", "compiled-registers"))
     cause = "q ran with the evaluator registers, and this version .* run it with compiled-registers"
-    with pytest.raises(UsageError, match=f"{cause}.* Start again with an empty"):
+    with pytest.raises(UsageError, match=f"{cause}.* Let the version that wrote it read its input"):
         Checkpoint.open(tmp_path, now, 0, 8)
-    manifest = tmp_path / "spaseq.json"
-    older = read_json(manifest, dict)
-    del older["evaluators"]
-    write_json(manifest, older)
+    of_earlier_version(tmp_path)
+    with pytest.raises(UsageError, match=cause):
+        Checkpoint.open(tmp_path, now, 0, 8)
+    Checkpoint.open(tmp_path, job_of(), 0, 8)  # its state may be readable
+
+
+def test_an_early_checkpoint_names_no_evaluators(tmp_path: Path) -> None:
+    Checkpoint.open(tmp_path, job_of(), 0, 8)
+    of_earlier_version(tmp_path, without="evaluators")
     cause = "another version of spaseq ran q with another evaluator than compiled-registers"
-    with pytest.raises(UsageError, match=f"query q has changed; or {cause}"):
-        Checkpoint.open(tmp_path, now, 0, 8)
+    with pytest.raises(UsageError, match=f"query q has changed, or {cause}"):
+        Checkpoint.open(tmp_path, job_of(plan("q", "1", "compiled-registers")), 0, 8)
 
 
 def test_a_limit_is_refused_if_a_query_has_been_split_by_a_key(tmp_path: Path) -> None:

@@ -1,0 +1,140 @@
+"""How far back in the logs of its streams the state of a query reaches.
+
+A partial match is no older than its query's window. So the state can be made anew from the events
+of the longest window before the watermark, and all after them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from spaseq.automaton.program.window import Counted
+from spaseq.plan.query_plan import EachEventExtent, QueryPlan, SessionExtent
+from spaseq.records import record
+from spaseq.windows.window_runs import longest_wait
+
+
+class Reach(NamedTuple):
+    """How far back the state of a query reaches.
+
+    Attributes:
+        since: it depends on no event before this time (ms); None if it may depend on all.
+        events: under WITHIN n EVENTS, on no event before this number of the last ones.
+        accepted: how many events each stream that it reads has brought, by IRI.
+    """
+
+    since: int | None
+    events: int | None
+    accepted: Mapping[str, int]
+
+    def is_after(self, latest: Mapping[str, int | None], accepted: Mapping[str, int]) -> bool:
+        """Whether all events that the state may depend on come after a point of the logs.
+
+        Args:
+            latest: the greatest time (ms) of each stream before the point, by IRI.
+            accepted: how many events each stream had brought there, by IRI.
+        """
+        if self.events is not None:
+            counts = self.accepted.items()
+            return all(count - accepted.get(iri, 0) >= self.events for iri, count in counts)
+        if self.since is None:
+            return False
+        times = [latest.get(iri) for iri in self.accepted]
+        return all(time is None or time < self.since for time in times)
+
+
+@record
+class Depth:
+    """How far before the watermark an event may be on which the state of a query depends.
+
+    Attributes:
+        streams: what the query reads, by IRI.
+        length_ms: the time before the watermark.
+        events: under WITHIN n EVENTS, the number of events.
+        is_chained: whether what AFTER MATCH leaves out depends on the answer before, and so on. Two
+            windows are nearly always enough; more are better.
+        is_endless: whether nothing bounds it.
+    """
+
+    streams: tuple[str, ...]
+    length_ms: int
+    events: int | None = None
+    is_chained: bool = False
+    is_endless: bool = False
+
+    def reach(self, watermarks: Mapping[str, int | None], accepted: Mapping[str, int]) -> Reach:
+        """How far back the state reaches now.
+
+        Args:
+            watermarks: of the streams, by IRI (ms); None before the first event.
+            accepted: how many events each stream has brought, by IRI.
+        """
+        marks = [watermarks[iri] for iri in self.streams]
+        known = [mark for mark in marks if mark is not None]
+        whole = bool(known) and len(known) == len(marks)
+        since = min(known) - 1 - self.length_ms if whole else None
+        return Reach(since, self.events, {iri: accepted.get(iri, 0) for iri in self.streams})
+
+    def as_json(self) -> list[Any]:
+        """The depth as JSON values; `of_json` is the inverse."""
+        flags = self.is_chained, self.is_endless
+        return [list(self.streams), self.length_ms, self.events, *flags]
+
+    @classmethod
+    def of_json(cls, value: Sequence[Any]) -> Depth:
+        """The inverse of `as_json`."""
+        streams, *others = value
+        return cls(tuple(streams), *others)
+
+
+def depths(plans: Sequence[QueryPlan], iris: Collection[str]) -> list[Depth]:
+    """How far back queries reach, each depth once; `iris` are the streams of the run."""
+    iris_read = [frozenset(plan.inputs.streams) & {*iris} for plan in plans]
+    lengths = [_length_ms(plan) for plan in plans]
+    if any(frozenset(plan.inputs.streams) - {*iris} for plan in plans):
+        # A query of a stream that another query makes needs that query's events, too.
+        iris_read = [frozenset[str]().union(*iris_read)] * len(plans)
+        lengths = [sum(lengths)] * len(plans)
+    made = [
+        Depth(tuple(sorted(iris)), length, _events(plan), _is_chained(plan), _is_endless(plan))
+        for plan, iris, length in zip(plans, iris_read, lengths, strict=True)
+    ]
+    return [*dict.fromkeys(made)]
+
+
+def _length_ms(plan: QueryPlan) -> int:
+    """How long before the watermark an event may be on which the state of a query depends."""
+    window = plan.sequence.window
+    length = 0 if isinstance(window, Counted) else window.length_ms
+    # Which matches AFTER MATCH leaves out depends on the match before.
+    skip = plan.answers.after_match
+    matches = length + skip.mute_ms if skip.kind == "NO SKIP" else 2 * length + skip.mute_ms
+    extents = [each.extent for each in plan.inputs.windows]
+    ranges = [each.range_ms or 0 for each in extents if isinstance(each, EachEventExtent)]
+    return matches + max([longest_wait(plan.inputs.windows), *ranges])
+
+
+def _events(plan: QueryPlan) -> int | None:
+    window = plan.sequence.window
+    return window.events if isinstance(window, Counted) else None
+
+
+def _is_chained(plan: QueryPlan) -> bool:
+    skip = plan.answers.after_match
+    return skip.kind != "NO SKIP" or skip.mute_ms > 0
+
+
+def _is_endless(plan: QueryPlan) -> bool:
+    """Whether the state may depend on all events: on a graph that they change, on the last events
+    of each partition, or on a session."""
+    if plan.changing is not None or plan.maintained is not None:
+        return True
+    if isinstance(plan.sequence.window, Counted) and plan.sequence.own_partition:
+        return True
+    extents = [each.extent for each in plan.inputs.windows]
+    return any(
+        isinstance(each, SessionExtent)
+        or (isinstance(each, EachEventExtent) and each.events is not None)
+        for each in extents
+    )
