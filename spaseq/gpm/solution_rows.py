@@ -32,7 +32,14 @@ from spaseq.rdf.columns.term_columns import (
 )
 from spaseq.rdf.columns.term_tables import term_table
 from spaseq.rdf.kernels.texts import compacted
-from spaseq.rdf.terms.term import XSD_STRING, Triple, literal_text, scoped_term, split_literal
+from spaseq.rdf.terms.term import (
+    XSD_STRING,
+    Triple,
+    literal_text,
+    numbered_term,
+    scoped_term,
+    split_literal,
+)
 from spaseq.rdf.terms.triple_terms import blank_nodes
 
 _UNDERSCORE, _LESS = b"_<"
@@ -64,6 +71,12 @@ def _event_texts(batch: EventBatch, predicates: Sequence[str] | None) -> Iterato
         if table.has_blank:
             terms = (scoped_term(batch.stream, time, k, term) for term in terms)
         yield literal_text("\n".join(terms), XSD_STRING)  # no canonical term has a line break
+
+
+def renamed_in_event(stream: str, time: int, k: int, event: str) -> str:
+    """A value of EVENT that was made before k was known; see `numbered_term`."""
+    terms = split_literal(event)[0].split("\n")
+    return literal_text("\n".join(numbered_term(stream, time, k, t) for t in terms), XSD_STRING)
 
 
 def event_triples(event: str) -> list[Triple]:

@@ -451,13 +451,38 @@ def scoped_term(
 
     If `own` is given, other blank nodes than these are not the event's, and stay.
     `stream` is the stream's IRI, `(time, k)` the event's instant (time in ms). Equal arguments give
-    equal text. A label holds 64 bits of a hash, so different nodes get different labels.
+    equal text. A label holds 64 bits of a hash, so different nodes get different labels. If k is
+    negative, it is not known yet, and `numbered_term` makes the labels later.
     """
 
     def rename(blank: str) -> str:
         if own is not None and blank not in own:
             return blank
-        key = "\0".join((stream, str(time), str(k), blank[2:]))
-        return "_:b" + blake2b(key.encode(), digest_size=8).hexdigest()
+        return f"{UNNUMBERED}{blank[2:]}" if k < 0 else _answer_label(stream, time, k, blank[2:])
 
     return with_blank_nodes(text, rename)
+
+
+UNNUMBERED = "_:\ue000"
+"""Begins blank nodes of events whose k is not known yet; no document may have such a label."""
+
+
+def numbered_term(stream: str, time: int, k: int, text: str) -> str:
+    """The text that `scoped_term` would have made, had it known k.
+
+    >>> later = scoped_term("http://e/s", 5, -1, "_:a")
+    >>> numbered_term("http://e/s", 5, 3, later) == scoped_term("http://e/s", 5, 3, "_:a")
+    True
+    """
+
+    def rename(blank: str) -> str:
+        if not blank.startswith(UNNUMBERED):
+            return blank
+        return _answer_label(stream, time, k, blank.removeprefix(UNNUMBERED))
+
+    return with_blank_nodes(text, rename)
+
+
+def _answer_label(stream: str, time: int, k: int, label: str) -> str:
+    key = "\0".join((stream, str(time), str(k), label))
+    return "_:b" + blake2b(key.encode(), digest_size=8).hexdigest()

@@ -7,21 +7,72 @@ first and its last time, and stage 2 adds what is missing. Splits that overlap a
 Parts that may overlap give *tie tables*: their distinct times, and how many of their events have
 each. Stage 2 merges the tables of all parts. An event comes after the events of its time in parts
 with smaller numbers.
+
+Until then a number is *provisional*, which its sign says: -1 - k. Blank nodes have no answer labels
+before the numbers are final, as the labels depend on them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.algebra.translate import EVENT
+from spaseq.compiled.arrays import Bools, Int32s, Int64s
+from spaseq.gpm.solution_rows import may_be_blank, renamed_in_event
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.term_columns import TermColumn
+from spaseq.rdf.events.time_counts import TimeCounts
+from spaseq.rdf.terms.term import UNNUMBERED, numbered_term
 from spaseq.records import record
 from spaseq.storage.safe_pickles import dump_plain, load_plain
+
+
+def provisional(events: Iterable[EventBatch]) -> Iterator[EventBatch]:
+    """The same events, whose numbers are not final."""
+    return (batch.with_k(-1 - batch.k) for batch in events)
+
+
+def after(
+    rows: SolutionBatch, earlier_events: TimeCounts | None, streams: Sequence[str]
+) -> SolutionBatch:
+    """Solutions on events with provisional numbers, with final ones.
+
+    Args:
+        rows: the solutions.
+        earlier_events: how many events with their times come before those of their part.
+        streams: the IRIs of the streams that the rows name by number.
+    """
+    own = np.maximum(rows.k, -1 - rows.k)  # a state of an earlier version has k itself
+    more = 0 if earlier_events is None else earlier_events.of(rows.time)
+    return numbered(rows, (own + more).astype(np.int32), streams)
+
+
+def numbered(rows: SolutionBatch, k: Int32s, streams: Sequence[str]) -> SolutionBatch:
+    """Solutions with the final numbers k [n] of their events, and labels of blank nodes."""
+    values = dict(rows.values)
+    for variable, column in rows.values.items():
+        of_event = variable == EVENT
+        waits = _has_unnumbered(column) if of_event else may_be_blank(column.terms)
+        if not waits.any():
+            continue
+        texts, renamed = column.objects(), renamed_in_event if of_event else numbered_term
+        bound = np.flatnonzero(column.codes >= 0)
+        for row in bound[waits[column.codes[bound]]].tolist():
+            instant = streams[rows.stream[row]], int(rows.time[row]), int(k[row])
+            texts[row] = renamed(*instant, texts[row])
+        values[variable] = TermColumn.of(texts.tolist())
+    return replace(rows, k=k, values=values)
+
+
+def _has_unnumbered(column: TermColumn) -> Bools:
+    found: Bools = pc.match_substring(column.terms, UNNUMBERED).to_numpy(zero_copy_only=False)
+    return found
 
 
 @dataclass(slots=True)
@@ -66,41 +117,27 @@ class Overlap(Exception):
     """A split has events before the end of an earlier split of its stream."""
 
 
-@record
-class EarlierTies:
-    """How many events of earlier splits have the first time (ms) of a split."""
-
-    time: int
-    count: int
-
-    def renumber(self, solutions: SolutionBatch) -> SolutionBatch:
-        """The split's solutions, numbered as in the whole stream."""
-        tied = (solutions.time == self.time) * self.count
-        return replace(solutions, k=(solutions.k + tied).astype(np.int32))
-
-
-def earlier(extents: Iterable[TimeExtent]) -> dict[int, EarlierTies]:
-    """The earlier ties of each split whose first time occurs in earlier splits, by split.
+def earlier(extents: Iterable[TimeExtent]) -> dict[int, TimeCounts]:
+    """By split, how many events of earlier splits have its first time, if some have.
 
     Raises:
         Overlap: the splits of a stream do not follow each other in time.
 
-    >>> earlier([TimeExtent(0, 0, 10, 20, 1, 3), TimeExtent(0, 1, 20, 30, 2, 1)])
-    {1: EarlierTies(time=20, count=3)}
+    >>> earlier([TimeExtent(0, 0, 10, 20, 1, 3), TimeExtent(0, 1, 20, 30, 2, 1)])[1].pairs
+    [(20, 3)]
     """
-    by_split: dict[int, EarlierTies] = {}
-    ends: dict[int, EarlierTies] = {}  # by stream: the last time so far, and how many have it
+    by_split: dict[int, TimeCounts] = {}
+    ends: dict[int, tuple[int, int]] = {}  # by stream: the last time so far, and how many have it
     for one in sorted(extents, key=lambda e: e.split):
         if one.first is None or one.last is None:
             continue
-        end = ends.get(one.stream)
-        if end is not None and one.first < end.time:
+        end, count = ends.get(one.stream, (one.first, 0))
+        if one.first < end:
             raise Overlap
-        tied = end.count if end is not None and one.first == end.time else 0
+        tied = count if one.first == end else 0
         if tied:
-            by_split[one.split] = EarlierTies(one.first, tied)
-        at_end = one.at_last + (tied if one.last == one.first else 0)
-        ends[one.stream] = EarlierTies(one.last, at_end)
+            by_split[one.split] = TimeCounts.of_pairs([(end, tied)])
+        ends[one.stream] = one.last, one.at_last + (tied if one.last == one.first else 0)
     return by_split
 
 
@@ -175,28 +212,13 @@ class PartTimes:
             yield TieTable(self.stream, self.part, times[some], counts[some])
 
 
-@record
-class OtherTies:
-    """The times (ascending, ms) of a part that earlier parts have, and their numbers of events."""
-
-    times: Int64s
-    counts: Int64s
-
-    def renumber(self, solutions: SolutionBatch) -> SolutionBatch:
-        """The part's solutions, numbered as in the whole stream."""
-        tie = np.searchsorted(self.times, solutions.time)
-        tie[tie == len(self.times)] = 0
-        tied = np.where(self.times[tie] == solutions.time, self.counts[tie], 0)
-        return replace(solutions, k=(solutions.k + tied).astype(np.int32))
-
-
 @dataclass(slots=True)
 class TieMerge:
     """Merges tables, which come in order of their first times. It keeps only the ties."""
 
     _held: list[TieTable] = field(default_factory=list)
     _size: int = 0
-    _found: dict[int, list[OtherTies]] = field(default_factory=dict)
+    _found: dict[int, list[TimeCounts]] = field(default_factory=dict)
 
     def add(self, table: TieTable) -> None:
         """Take a table. The next ones begin no earlier."""
@@ -205,11 +227,11 @@ class TieMerge:
         self._held.append(table)
         self._size += len(table.times)
 
-    def ties(self) -> dict[int, OtherTies]:
-        """The ties of each part that has some."""
+    def ties(self) -> dict[int, TimeCounts]:
+        """By part, how many events of earlier parts have its times, where some have."""
         self._merge(None)
         return {
-            part: OtherTies(
+            part: TimeCounts(
                 np.concatenate([t.times for t in ties]), np.concatenate([t.counts for t in ties])
             )
             for part, ties in self._found.items()
@@ -233,7 +255,7 @@ class TieMerge:
         self._held, self._size = later, sum(len(t.times) for t in later)
 
 
-def _ties(tables: list[TieTable]) -> Iterator[tuple[int, OtherTies]]:
+def _ties(tables: list[TieTable]) -> Iterator[tuple[int, TimeCounts]]:
     """The ties of each part, among tables of one stream that have all events of their times."""
     if len({table.part for table in tables}) == 1:
         return
@@ -247,7 +269,7 @@ def _ties(tables: list[TieTable]) -> Iterator[tuple[int, OtherTies]]:
     times, before, parts = times[tied], before[tied], parts[tied]
     for part in np.unique(parts).tolist():
         of_part = parts == part
-        yield part, OtherTies(times[of_part], before[of_part])
+        yield part, TimeCounts(times[of_part], before[of_part])
 
 
 def _sum_before(times: Int64s, counts: Int64s) -> Int64s:

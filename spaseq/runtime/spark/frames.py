@@ -25,12 +25,13 @@ from spaseq.options import FileSourceSettings
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.events.time_counts import TimeCounts
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.program_events import batch_from_events, triples_of
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
 from spaseq.runtime.arrivals.passing_time import raise_silent
-from spaseq.runtime.arrivals.stream_clock import StreamClock, TimeCounts, late_events
+from spaseq.runtime.arrivals.stream_clock import StreamClock, late_events
 from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.job.job import Job, LateEvent, ProcessCounts, Stats
 from spaseq.runtime.job.unit_graph import QueryGroups

@@ -33,8 +33,15 @@ from spaseq.lift.table_files import check_names
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions, ignore
-from spaseq.runtime.arrivals.tie_numbering import PartTimes, TieTable
-from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, TIES, TaskReport, rows
+from spaseq.runtime.arrivals.tie_numbering import PartTimes, TieTable, provisional
+from spaseq.runtime.spark.rows.stage_rows import (
+    NO_SPLIT,
+    PACKS,
+    PACKS_DDL,
+    TIES,
+    TaskReport,
+    rows,
+)
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 
 TIME = "spaseq time"
@@ -242,8 +249,10 @@ class PartSolve:
         """Rows of `PACKS`; a part that is `alone` needs no numbers of other parts' events."""
         part = (self.number + 1) * _MOST_PARTITIONS + self.place
         report, times = TaskReport(PACKS, part), PartTimes(self.number, part)
-        given = events(report.take) if alone else times.watch(events(report.take))
-        yield from report.rows(self.solve.solved(self.iri, given, report.stats, report.take, part))
+        given, split = events(report.take), NO_SPLIT
+        if not alone:
+            given, split = provisional(times.watch(given)), part
+        yield from report.rows(self.solve.solved(self.iri, given, report.stats, report.take, split))
         for table in times.tables():
             yield self._for_all(table)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -18,7 +19,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.runtime.arrivals import input_splits
-from spaseq.runtime.arrivals.tie_numbering import EarlierTies, Overlap, TimeExtent, earlier
+from spaseq.runtime.arrivals.tie_numbering import Overlap, TimeExtent, earlier
 from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark import bounded as spark_runtime
 from spaseq.runtime.spark.rows.run_files import Packer
@@ -35,15 +36,14 @@ def extents(*given: tuple[int, int, int, int]) -> list[TimeExtent]:
 
 
 def test_a_tie_at_an_edge_counts_what_is_before_it() -> None:
-    assert earlier(extents((1, 5, 1, 2), (5, 5, 3, 3), (5, 9, 1, 1), (10, 10, 1, 1))) == {
-        1: EarlierTies(5, 2),
-        2: EarlierTies(5, 5),
-    }
+    found = earlier(extents((1, 5, 1, 2), (5, 5, 3, 3), (5, 9, 1, 1), (10, 10, 1, 1)))
+    assert {split: ties.pairs for split, ties in found.items()} == {1: [(5, 2)], 2: [(5, 5)]}
 
 
 def test_splits_without_events_and_other_streams_are_passed_over() -> None:
     given = [TimeExtent(0, 0, 1, 5, 1, 2), TimeExtent(0, 1), TimeExtent(1, 2, 2, 3, 1, 1)]
-    assert earlier([*given, TimeExtent(0, 3, 5, 6, 1, 1)]) == {3: EarlierTies(5, 2)}
+    found = earlier([*given, TimeExtent(0, 3, 5, 6, 1, 1)])
+    assert {split: ties.pairs for split, ties in found.items()} == {3: [(5, 2)]}
 
 
 def test_splits_that_overlap_are_found_out() -> None:
@@ -161,6 +161,17 @@ def test_ties_across_the_edges_of_splits_and_lines_are_numbered_as_in_one_go(
     path.write_text("".join(lines))
     assert not is_scanned(path)
     compare(spark, path, [81, 80, 83])  # the events on both sides are bad, too
+
+
+@pytest.mark.spark
+def test_blank_nodes_on_both_sides_of_an_edge_are_two(
+    spark: Any, small: None, tmp_path: Path
+) -> None:
+    path = tmp_path / "north.nq"
+    text = nquads(rows([1000 * (n // 7) for n in range(60)]))
+    path.write_text(re.sub("<http://m.example/(m[0-9])>", r"_:\1", text))
+    assert not is_scanned(path)
+    compare(spark, path, [])
 
 
 @pytest.mark.spark

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.runtime.arrivals import tie_numbering
-from spaseq.runtime.arrivals.tie_numbering import PartTimes, TieMerge, TieTable
+from spaseq.runtime.arrivals.tie_numbering import PartTimes, TieMerge, TieTable, after
 
 
 def events(times: list[int]) -> EventBatch:
@@ -77,7 +78,7 @@ def test_events_are_numbered_by_part(size: int, parts: list[list[list[int]]]) ->
     for number, batches in enumerate(parts):
         times = [time for batch in batches for time in batch]
         own = solutions(times)
-        numbered = ties[number].renumber(own) if number in ties else own
+        numbered = after(replace(own, k=-1 - own.k), ties.get(number), ["s"])
         for time, k in zip(times, numbered.k.tolist(), strict=True):
             assert k == seen[time]
             seen[time] += 1

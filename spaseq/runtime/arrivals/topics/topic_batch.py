@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from spaseq.errors import RunError
+from spaseq.rdf.events.time_counts import TimeCounts
 from spaseq.records import record
-from spaseq.runtime.arrivals.stream_clock import StreamClock, TimeCounts
+from spaseq.runtime.arrivals.stream_clock import StreamClock
 from spaseq.storage.checksums import damaged, write_durably
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 

@@ -385,7 +385,7 @@ class Buckets:
         stage, suppressed, muted = warm.stage, warm.stage.suppressed, Counter(warm.stage.muted)
         before, marks_before = state.times(meta), list(meta.marks)
         came = _Arrivals.of(rows, meta.marks)
-        held = HeldSolutions(state.chunks, state.columns, Path(self.directory, TOPICS))
+        held = HeldSolutions(state.chunks, state.units.plans, Path(self.directory, TOPICS))
         packs, knowledge = came.packs, came.knowledge
         if self.has_topics:
             packs += tuple(held.turn(came.unnumbered, meta.marks, came.ties))

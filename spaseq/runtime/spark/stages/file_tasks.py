@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from spaseq.errors import SpaseqError
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.events.time_counts import TimeCounts
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
-from spaseq.runtime.arrivals.tie_numbering import EarlierTies, TimeExtent
+from spaseq.runtime.arrivals.tie_numbering import TimeExtent, provisional
 from spaseq.runtime.job.job import ProcessCounts, Stats
 from spaseq.runtime.spark.rows.run_files import (
     BlockFile,
@@ -99,12 +100,14 @@ class FileTasks:
         self, split: InputSplit, extent: TimeExtent, stats: Stats, bad: list[BadInput]
     ) -> Iterator[list[StoredPiece]]:
         """The pieces of runs as they are written; an empty list after a batch without any."""
-        solve, number = self.solve, NO_SPLIT if split.time_scanned else split.number
+        solve, number = self.solve, NO_SPLIT
         iri, limits = solve.streams[split.stream].iri, solve.options.limits
         plans, units = solve.units.plans, solve.units
         runs = {unit: self._runs(unit) for unit in plans}
         solver = Solver(units, iri, solve.knowledge, stats, bad.append, limits)
         events = extent.watch(solve.events(split, stats, bad.append))
+        if not split.time_scanned:
+            number, events = split.number, provisional(events)
         with closing(RunFile(self._new("solutions"))) as file:
             for unit, solutions in solver.solve(events):
                 yield []
@@ -142,7 +145,7 @@ class FileTasks:
     def sequenced(
         self,
         pieces: Sequence[StoredPiece],
-        ties: Mapping[int, EarlierTies],
+        ties: Mapping[int, TimeCounts],
         extents: Sequence[TimeExtent] = (),
     ) -> Sequenced:
         """Stage 2 of the pieces of some groups and buckets, in order.

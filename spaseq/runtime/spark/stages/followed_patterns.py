@@ -24,6 +24,7 @@ from spaseq.logs.messages import MessageColumns, arrived_at
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
+from spaseq.rdf.events.time_counts import TimeCounts
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.records import record
 from spaseq.runtime.arrivals.arrived_batch import (
@@ -35,10 +36,10 @@ from spaseq.runtime.arrivals.arrived_batch import (
 from spaseq.runtime.arrivals.stream_clock import (
     Horizon,
     StreamClock,
-    TimeCounts,
     event_horizon,
     late_events,
 )
+from spaseq.runtime.arrivals.tie_numbering import provisional
 from spaseq.runtime.arrivals.topics.topic_batch import RangeEnd, RangeEnds, TopicSplit
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.job.unit_graph import QueryGroups
@@ -200,6 +201,8 @@ class FollowSolve:
                     report.take(each)
                 yield batch.take(np.flatnonzero(lateness == 0)) if late else batch
 
+        is_first = isinstance(split, ArrivedSplit) or not split.partition
+        given = in_time() if is_first else provisional(in_time())
         knowledge = self.knowledge.named(split.knowledge)
         units, iri = self.groups.units, self.streams[split.stream].iri
         solver = Solver(units, iri, knowledge, report.stats, report.take, self.limits)
@@ -209,7 +212,7 @@ class FollowSolve:
             columns = units.plans[unit].patterns.columns
             return unit, SolutionBatch.concat(waiting.pop(unit), columns)
 
-        for unit, solutions in solver.solve(in_time()):
+        for unit, solutions in solver.solve(given):
             waiting_here = waiting.setdefault(unit, [])
             waiting_here.append(solutions.compact())  # drops the text that was read
             if sum(map(len, waiting_here)) >= thresholds.current.packed_rows:

@@ -7,17 +7,17 @@ watermark has passed the time: the mark then names a file that says it (`RangeEn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spaseq.errors import RunError
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
-from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.runtime.arrivals.stream_clock import TimeCounts
+from spaseq.runtime.arrivals.tie_numbering import after
 from spaseq.runtime.arrivals.topics.topic_batch import RangeEnds
 from spaseq.storage.safe_pickles import dump_plain, load_plain
 
@@ -63,13 +63,13 @@ class HeldSolutions:
 
     Attributes:
         chunks: Spark's map state; see `BucketState`.
-        columns: the columns of the solutions of a unit of queries.
+        plans: of the units of queries.
         ties: the directory with the files of ties.
         size: the bytes of all held packs.
     """
 
     chunks: Any
-    columns: Callable[[int], SolutionColumns]
+    plans: Mapping[int, QueryPlan]
     ties: Path
     size: int = 0
 
@@ -96,20 +96,20 @@ class HeldSolutions:
             if each.first >= marks[each.stream]:
                 kept.append(each)
                 continue
-            solutions = SolutionCodec(self.columns(each.reader)).decode(
-                self._read(each.number), check=True
-            )
+            data = self._read(each.number)
+            solutions = self._codec(each.reader).decode(data, check=True)
             early = solutions.time < marks[each.stream]
             ready = solutions.take(np.flatnonzero(early))
             earlier = numbers.get(each.stream, {}).get(each.partition)
-            passed.append((each.reader, self._packed(each.reader, _numbered(ready, earlier))))
+            final = after(ready, earlier, self.plans[each.reader].inputs.streams)
+            passed.append((each.reader, self._codec(each.reader).encode(final)))
             if early.all():
                 self.chunks.removeKey((HELD, each.number))
             else:
                 rest = solutions.take(np.flatnonzero(~early))
                 kept.append(self._write(each.number, each[1:4], rest))
         for pack_ in added:
-            solutions = SolutionCodec(self.columns(pack_.reader)).decode(pack_.payload)
+            solutions = self._codec(pack_.reader).decode(pack_.payload)
             kept.append(self._write(next_number, pack_[:3], solutions))
             next_number += 1
         self.size = sum(each.size for each in kept)
@@ -132,18 +132,11 @@ class HeldSolutions:
         return bytes(chunk[0])
 
     def _write(self, number: int, whose: tuple[int, ...], solutions: SolutionBatch) -> HeldPack:
-        data = self._packed(whose[2], solutions)
+        data = self._codec(whose[2]).encode(solutions)
         self.chunks.updateValue((HELD, number), (data,))
         first, last = int(solutions.time.min()), int(solutions.time.max())
         stream, partition, reader = whose
         return HeldPack(number, stream, partition, reader, first, last, len(data))
 
-    def _packed(self, reader: int, solutions: SolutionBatch) -> bytes:
-        return SolutionCodec(self.columns(reader)).encode(solutions)
-
-
-def _numbered(solutions: SolutionBatch, earlier: TimeCounts | None) -> SolutionBatch:
-    """The solutions, with k counted behind the events of earlier partitions."""
-    if earlier is None:
-        return solutions
-    return replace(solutions, k=(solutions.k + earlier.of(solutions.time)).astype(np.int32))
+    def _codec(self, reader: int) -> SolutionCodec:
+        return SolutionCodec(self.plans[reader].patterns.columns)

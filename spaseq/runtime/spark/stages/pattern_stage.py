@@ -23,7 +23,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
-from spaseq.runtime.arrivals.tie_numbering import TimeExtent
+from spaseq.runtime.arrivals.tie_numbering import TimeExtent, provisional
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark.rows.run_files import Packer
@@ -132,8 +132,9 @@ class BoundedSolve:
     def _read(self, split: InputSplit) -> Iterator[pa.RecordBatch]:
         report, extent = TaskReport(PACKS, split.number), TimeExtent(split.stream, split.number)
         events = extent.watch(self.events(split, report.stats, report.take))
-        iri = self.streams[split.stream].iri
-        number = NO_SPLIT if split.time_scanned else split.number
+        iri, number = self.streams[split.stream].iri, NO_SPLIT
+        if not split.time_scanned:
+            number, events = split.number, provisional(events)
         yield from report.rows(self.solved(iri, events, report.stats, report.take, number))
         part, data = np.arange(self.parts, dtype=np.int32), [extent.data()] * self.parts
         if not split.time_scanned:

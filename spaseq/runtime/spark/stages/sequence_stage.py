@@ -9,20 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from spaseq.lang.depth import make_room_for_any
 from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
+from spaseq.rdf.events.time_counts import TimeCounts
 from spaseq.runtime.arrivals.tie_numbering import (
-    EarlierTies,
-    OtherTies,
     Overlap,
     TieMerge,
     TieTable,
     TimeExtent,
+    after,
     earlier,
 )
 from spaseq.runtime.bounded_sequence import SortedUnit, sequenced
@@ -31,6 +30,7 @@ from spaseq.runtime.job.unit_graph import UnitGraph
 from spaseq.runtime.spark.rows.stage_rows import (
     END,
     EXTENT,
+    NO_SPLIT,
     OUTPUT,
     OVERLAP,
     SIDE,
@@ -43,8 +43,6 @@ from spaseq.runtime.spark.rows.stage_rows import (
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 from spaseq.stages.sorting import room_for_rows
 from spaseq.stages.unit_stages import LazyStages
-
-Ties: TypeAlias = EarlierTies | OtherTies
 
 SOURCE = 2**31
 """The order of side rows: this stage comes after all streams."""
@@ -59,9 +57,7 @@ class SequenceTask:
 
     solve: BoundedSolve
     job: Job
-    ties: Mapping[int, Ties] | None = (
-        None  # by split; from the rows' extents and tables if not given
-    )
+    ties: Mapping[int, TimeCounts] | None = None  # by split; from the rows if not given
     _how: LazyStages = field(init=False)
     _reported: ReportedRows = field(init=False)
     _place: tuple[int, int] | None = None  # the group and the bucket that come now
@@ -120,14 +116,16 @@ class SequenceTask:
                 n: SortedUnit(units.unit_plan(n), self.job, self._how, room // len(group.members))
                 for n in group.members
             }
-        self._nodes[unit].sorter.add(self._numbered(split, solutions))  # stage 1 has counted them
+        if split != NO_SPLIT:
+            streams = self.solve.units.plans[unit].inputs.streams
+            solutions = after(solutions, self._ties().get(split), streams)
+        self._nodes[unit].sorter.add(solutions)  # stage 1 has counted them
 
-    def _numbered(self, split: int, solutions: SolutionBatch) -> SolutionBatch:
-        """Solutions numbered as in the whole stream; extents and tables come before packs."""
+    def _ties(self) -> Mapping[int, TimeCounts]:
+        """By split, the events of earlier splits; extents and tables come before packs."""
         if self.ties is None:
             self.ties = {**earlier(self._extents), **self._merge.ties()}
-        known = self.ties.get(split)
-        return solutions if known is None else known.renumber(solutions)
+        return self.ties
 
     def close(self) -> Iterator[pa.RecordBatch]:
         """The rows of `OUTPUT` of the present group and bucket."""

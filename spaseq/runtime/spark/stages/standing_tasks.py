@@ -34,6 +34,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
+from spaseq.runtime.arrivals.tie_numbering import numbered
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.live.stream_events import StreamEvents
 from spaseq.runtime.spark.rows.stage_rows import buckets
@@ -117,12 +118,12 @@ def packed(rows: SolutionBatch, columns: SolutionColumns, span: tuple[int, int] 
     return _SPAN.pack(*span) + SolutionCodec(columns).encode(rows)
 
 
-def _unpacked(data: bytes, columns: SolutionColumns, judged: JudgedEvents | None) -> SolutionBatch:
+def _unpacked(data: bytes, plan: QueryPlan, judged: JudgedEvents | None) -> SolutionBatch:
     """The inverse of `packed`, for events that have been judged."""
     since, until = _SPAN.unpack_from(data)
-    rows = SolutionCodec(columns).decode(data[_SPAN.size :])
+    rows = SolutionCodec(plan.patterns.columns).decode(data[_SPAN.size :])
     if judged is not None:
-        rows = _judged(rows, judged)
+        rows = _judged(rows, judged, plan.inputs.streams)
     if (since, until) == _ALWAYS:
         return rows
     return rows.take(np.flatnonzero((rows.time >= since) & (rows.time < until)))
@@ -318,9 +319,9 @@ class Workshop:
     ) -> FoundAnswers:
         """Do a step; `stats` counts its solutions."""
         self._use(stage, step.definition)
-        columns = self.definition(step.definition).plan.patterns.columns
+        plan = self.definition(step.definition).plan
         for data, judged in step.packs:
-            rows = _unpacked(data, columns, judged)
+            rows = _unpacked(data, plan, judged)
             if stats is not None:
                 stats.count_unit(self._unit(step.definition), rows)
             stage.sequence.push(rows)
@@ -361,9 +362,9 @@ class _Matching:
         self.failures: dict[int, Exception] = {}
 
     def add(self, batch: EventBatch) -> None:
-        """Match the next events, and number them."""
+        """Match the next events, whose provisional numbers are those in the block."""
         first, self._events = self._events, self._events + len(batch)
-        batch = batch.with_k(np.arange(first, self._events, dtype=np.int32))
+        batch = batch.with_k(-1 - np.arange(first, self._events, dtype=np.int32))
         if self._counted is not None:
             batch = batch.take(np.flatnonzero(self._counted[first : self._events]))
         index = VerticalPartition(batch)  # which all units share
@@ -395,15 +396,16 @@ def _outline(batch: EventBatch) -> BatchOutline:
     return BatchOutline(batch.time, names, batch.triples, batch.filtered)
 
 
-def _judged(rows: SolutionBatch, events: JudgedEvents) -> SolutionBatch:
+def _judged(rows: SolutionBatch, events: JudgedEvents, streams: Sequence[str]) -> SolutionBatch:
     """The solutions on events that count, numbered, at their events' times."""
+    event = -1 - rows.k
     if events.time is not None:
-        rows = replace(rows, time=events.time[rows.k])
-    k = events.k[rows.k]
-    if (k >= 0).all():
-        return replace(rows, k=k)
-    kept = np.flatnonzero(k >= 0)
-    return replace(rows.take(kept), k=k[kept])
+        rows = replace(rows, time=events.time[event])
+    k = events.k[event]
+    if not (k >= 0).all():
+        kept = np.flatnonzero(k >= 0)
+        rows, k = rows.take(kept), k[kept]
+    return numbered(rows, k, streams)
 
 
 def _sent(error: Exception) -> Exception:

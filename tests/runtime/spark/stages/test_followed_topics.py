@@ -56,6 +56,14 @@ def test_any_batches_answer_as_a_run_over_a_file(tmp_path: Path, seed: int) -> N
     assert len(left) <= 3 * partitions  # what no batch needs is removed
 
 
+def test_blank_nodes_of_two_partitions_are_two(tmp_path: Path) -> None:
+    given = [event(n, 1000, "x", state) for n, state in enumerate(("hot", "cold"))]
+    topic = MemoryTopic([[text.replace(b"<http://example/x>", b"_:x")] for text in given])
+    for n, partition in enumerate(topic.partitions):
+        partition.append(event(8 + n, 9000, "x", "none"))
+    assert DrivenTopic(tmp_path, topic).all() == []
+
+
 def test_each_partition_judges_its_late_events(tmp_path: Path) -> None:
     topic = MemoryTopic([[event(1, 9000, "x", "hot")], [event(2, 1000, "x", "hot")]])
     run = DrivenTopic(tmp_path, topic)

@@ -227,6 +227,20 @@ def test_answers_are_those_of_an_engine_in_this_process(
     assert {*both.answers[0]} == {"partitioned", "known", "maker", "reader"}
 
 
+def test_blank_nodes_of_two_events_are_two(spark: Any, knowledge: KnowledgeBase) -> None:
+    both = Both(knowledge)
+    both.add("keyed", QUERIES["keyed"])
+    both.add("hot", query("SEQ(A)", HOT, streams="S"))
+    for number, state in enumerate(("hot", "hot", "cold")):
+        text = event(number, 1000, "x", state).replace(b"<http://example/x>", b"_:x")
+        both.feed([(IRIS["S"], [block(Message(text, 0, number, "", ARRIVAL))])])
+    end = [block(Message(event(9, 60_000, "x", "no"), 0, 9, "", ARRIVAL))]
+    both.feed([(iri, end) for iri in IRIS.values()])
+    both.check()
+    assert len({*both.answers[0]["hot"]}) == 2
+    assert "keyed" not in both.answers[0]
+
+
 LOGS = ("", "log_bytes=0 log_entries=1", "log_bytes=0 log_entries=1000", "log_bytes=1500")
 """States come with each result, nearly with each, nearly never, or once steps are many bytes."""
 
