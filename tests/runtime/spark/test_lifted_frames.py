@@ -113,13 +113,6 @@ def several_events() -> pa.Table:
     return pa.Table.from_pylist(rows[::-1])
 
 
-def test_blank_nodes_of_events_of_equal_time_in_two_partitions(spark: Any) -> None:
-    lift = LIFT.replace("?who :price", "_:who :price")
-    table = pa.concat_tables([rows_of(*prices * 20) for prices in ((1, 2), (3, 4))])
-    found = on_spark(spark, RISE, {"S": spark.createDataFrame(table)}, lifts={"S": lift})
-    assert found == here(RISE, {"S": spaseq.Lifted(table, lift)}) == []
-
-
 @pytest.mark.thorough
 def test_rows_of_several_events(spark: Any, tmp_path: Path) -> None:
     table = several_events()
