@@ -107,17 +107,32 @@ class StandingPlanner:
         self._templates = QueryTemplates() if templates is None else templates
 
     def __call__(self, name: str, query: QueryInput, maintained: Collection[str] = ()) -> QueryPlan:
-        """The plan of a query; other queries keep the graphs `maintained`.
+        """The plan of a query, as from `checked`."""
+        return self._checked(name, query, maintained, None)[1]
+
+    def checked(
+        self, name: str, text: str, file: str, maintained: Collection[str] = ()
+    ) -> tuple[Checked, QueryPlan]:
+        """A query with its findings, and its plan; other queries keep the graphs `maintained`.
+
+        `file` is what findings call the text.
 
         Raises:
             QueryError: it has errors.
             InputError: it cannot be read, or names a graph that neither the knowledge base has nor
                 a query maintains.
         """
-        plans = named(plan_queries(query, self._planning, True, True, self._templates), name)
+        return self._checked(name, text, maintained, file)
+
+    def _checked(
+        self, name: str, query: QueryInput, maintained: Collection[str], file: str | None
+    ) -> tuple[Checked, QueryPlan]:
+        given = self._planning, True, True, self._templates, file
+        checked = [*check_queries(query, *given)]
+        plans = named(reading_order(plans_of(checked)), name)
         graphs = {**dict.fromkeys(maintained, KbGraph()), **self._knowledge.graphs}
         check_kbs(plans, replace(self._knowledge, graphs=graphs))
-        return plans[0]
+        return checked[0], plans[0]
 
 
 def load_knowledge(

@@ -36,13 +36,15 @@ def check_queries(
     pushed: bool = False,
     several: bool = False,
     templates: QueryTemplates | None = None,
+    file: str | None = None,
 ) -> Iterator[Checked]:
     """Each query parsed, checked and, if it has no errors, planned.
 
     A query file gives its stem as the query's name, with as many of its directories before it as
     tell it from the other files. A text or a parsed query is called `query`, or `query1`, `query2`
     and so on among several. `pushed` says that events come one by one, and `several` that others
-    may run beside a single query. `templates` has the queries of earlier calls.
+    may run beside a single query. `templates` has the queries of earlier calls. `file` is what
+    findings call a text.
 
     Raises:
         InputError: a query file or an ontology cannot be read.
@@ -57,6 +59,7 @@ def check_queries(
         pushed=pushed,
         partial=planning.partial,
         several=several or len(queries) > 1,
+        file=file,
     )
     for item, name in zip(queries, _names(queries), strict=True):
         query_options = replace(options, file=str(item)) if isinstance(item, Path) else options

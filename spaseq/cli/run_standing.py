@@ -85,7 +85,7 @@ def follow_set(
         stop = stack.enter_context(until_interrupted())
         run.start(sources=False)
         stack.callback(run.stop)
-        files = QueryFiles(Path(directory), run, lambda name: None)
+        files = QueryFiles(Path(directory), run, plan, lambda name: None)
         files.begin()
         run.start_sources()
         files.watch(_LOOK_S)

@@ -148,13 +148,12 @@ class PushedQueries:
 
     def _is_chained(self, plan: QueryPlan) -> bool:
         """Whether a query makes a stream, or reads one that another makes."""
-        made = {unit.feed.iri for unit in self.running if unit.feed is not None}
         read = {*plan.inputs.streams, *map(changes_of, plan.inputs.kbs)}
-        return plan.identity.register is not None or not made.isdisjoint(read)
+        return plan.identity.register is not None or not self.running.made.isdisjoint(read)
 
     def _unit_for(self, query: PushedQuery) -> PushedUnit:
         """What evaluates a query that is added; a family takes it, if there is one."""
-        family = next((unit for unit in self.running if unit.takes(query.plan)), None)
+        family = next((unit for unit in self.running.families if unit.takes(query.plan)), None)
         if family is not None:
             family.add(query)
         return family or self._begun(query) or self._alone(query)

@@ -6,14 +6,16 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
+from spaseq.api.prepare import StandingPlanner
 from spaseq.api.queries import read_query
 from spaseq.compile import Checked, check_query
 from spaseq.errors import Diagnostic, QueryError, RunError, SpaseqError
 from spaseq.lang.spelling import suggested
 from spaseq.plan.planning_options import CompileOptions
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.live.standing_run import StandingRun, UnknownQuery
 from spaseq.serve.history import BY_FILE, Audit, Versions, What
 from spaseq.storage.checksums import sync_directory, write_durably
@@ -53,6 +55,9 @@ def checked_query(name: str, text: str) -> Checked:
 
 def missing_streams(checked: Checked, given: Collection[str]) -> list[Diagnostic]:
     """A warning for each stream of a query that is not among those that are given (IRIs)."""
+    plan = checked.plan
+    if plan is not None and {*plan.inputs.streams} <= {*given}:
+        return []
     streams = () if checked.query is None else checked.query.streams
     return [
         Diagnostic(
@@ -76,6 +81,7 @@ class QueryFiles:
     Args:
         directory: has the files; it is made.
         run: has the queries.
+        planner: plans them, as that of the run.
         on_end: called when a query has gone, in the thread that removed it.
         history: told what becomes of the queries; None: nobody is.
     """
@@ -84,12 +90,14 @@ class QueryFiles:
         self,
         directory: Path,
         run: StandingRun,
+        planner: StandingPlanner,
         on_end: Callable[[str], None],
         history: tuple[Audit, Versions] | None = None,
     ) -> None:
         self._history = history
         directory.mkdir(parents=True, exist_ok=True)
-        self._directory, self._run, self._on_end = directory, run, on_end
+        self._directory, self._run, self._planner = directory, run, planner
+        self._on_end = on_end
         self._lock = threading.Lock()
         self._known: dict[str, FileState] = {}
         self._latest: dict[str, FileState] = {}
@@ -107,13 +115,13 @@ class QueryFiles:
         Raises:
             SpaseqError: it cannot run. Nothing has changed.
         """
-        checked = checked_query(name, text)
+        checked, plan = self._checked(name, text)
         path, fresh = self._path(name), self._directory / f".{name}.put"
         with self._lock:
             before = self._text(name)
             try:
                 write_durably(fresh, text.encode())  # so that a full disk changes nothing
-                change = self._run.put(name, text, since_ms)
+                change = self._run.put(name, text, since_ms, plan)
                 if change != "unchanged" or not path.exists():
                     fresh.replace(path)
                     sync_directory(self._directory)
@@ -126,12 +134,12 @@ class QueryFiles:
                 self._note(who, what, name, before, text)
         return change, checked
 
+    def _checked(self, name: str, text: str) -> tuple[Checked, QueryPlan]:
+        return self._planner.checked(name, text, f"{name}{SUFFIX}", self._run.maintained)
+
     def _text(self, name: str) -> str | None:
         """The text of a query now; None if there is none."""
-        try:
-            return self._run.query(name).text
-        except UnknownQuery:
-            return None
+        return self._run.texts().get(name)
 
     def _note(self, who: str, what: What, name: str, before: str | None, after: str | None) -> None:
         """Keep what became of a query: its text as it was, as it is, and who did it."""
@@ -205,19 +213,20 @@ class QueryFiles:
             before, self._latest = self._latest, self._found()
             if before == self._latest == self._known:  # nothing has changed
                 return
-            taken = list[Checked]()
-            for file, state in self._latest.items():
-                if before.get(file) == state != self._known.get(file):
-                    self._known[file] = state
-                    checked = self._take(self._directory / file)
-                    taken += [] if checked is None else [checked]
-            if self._unchanged:
-                _LOG.info("%d queries are unchanged", self._unchanged)
-                self._unchanged = 0
-            given = self._run.given_streams() if taken else ()
-            for checked in taken:  # a query may come before the one whose stream it reads
-                for finding in missing_streams(checked, given):
-                    _LOG.warning("%s", finding.render())
+            changed = {
+                file: state
+                for file, state in self._latest.items()
+                if before.get(file) == state != self._known.get(file)
+            }
+            if changed:
+                self._known.update(changed)
+                plans = self._run.plans()
+                texts = {n: text for n, text in self._run.texts().items() if n in plans}
+                taken = [self._take(self._directory / file, texts) for file in changed]
+                if self._unchanged:
+                    _LOG.info("%d queries are unchanged", self._unchanged)
+                    self._unchanged = 0
+                self._warn_of_streams([name for name in taken if name is not None])
             for file in list(self._known):
                 if file not in self._latest and file not in before:
                     del self._known[file]
@@ -234,17 +243,31 @@ class QueryFiles:
                     continue
         return dict(sorted(states.items()))
 
-    def _take(self, path: Path) -> Checked | None:
-        """Let the query of a file run; one of that name goes on if the file has mistakes."""
+    def _warn_of_streams(self, names: Sequence[str]) -> None:
+        """Warn of streams that nobody gives; a query may come before the one that makes them."""
+        plans, given = self._run.plans(), self._run.given_streams()
+        for name in names:
+            plan = plans.get(name)
+            if plan is None or {*plan.inputs.streams} <= given:
+                continue
+            for finding in missing_streams(checked_query(name, self._text(name) or ""), given):
+                _LOG.warning("%s", finding.render())
+
+    def _take(self, path: Path, texts: Mapping[str, str]) -> str | None:
+        """Let the query of a file run; one of that name goes on if the file has mistakes.
+
+        `texts` are those of the queries that run. Returns the name, None if there are mistakes.
+        """
         name = path.name.removesuffix(SUFFIX)
         if not is_name(name):
             _LOG.error("%s: a query's name has letters, digits, _ . and -, at most 100", path)
             return None
         try:
             text = read_query(path)
-            checked = checked_query(name, text)
-            before = self._text(name)
-            change = self._run.put(name, text)
+            before, change = texts.get(name), "unchanged"
+            if text != before:
+                _, plan = self._checked(name, text)
+                change = self._run.put(name, text, plan=plan)
             if change != "unchanged":
                 self._note(BY_FILE, "edit", name, before, text)
         except SpaseqError as error:
@@ -254,7 +277,7 @@ class QueryFiles:
                 self._unchanged += 1
             else:
                 _LOG.info("query %s: %s", name, change)
-            return checked
+            return name
         return None
 
     def _remove_quietly(self, name: str) -> None:

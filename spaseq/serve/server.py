@@ -113,7 +113,7 @@ async def _served(parts: ServerParts, listening: socket.socket) -> None:
     data = parts.run.directory
     audit, versions = parts.audit, Versions(data)
     audit.note(BY_SERVER, "start", "server", None, None)
-    files = QueryFiles(parts.queries, parts.run, ended, (audit, versions))
+    files = QueryFiles(parts.queries, parts.run, parts.plan, ended, (audit, versions))
     state = ServerState(
         *(getattr(parts, part.name) for part in fields(parts)),
         files=files,

@@ -11,8 +11,8 @@ from typing import Any
 from anyio import CapacityLimiter
 from starlette.requests import Request
 
+from spaseq.api.prepare import StandingPlanner
 from spaseq.diagnosis.report import Report
-from spaseq.runtime.live.query_changes import Planner
 from spaseq.runtime.live.run_views import QueryView
 from spaseq.runtime.live.standing_run import StandingRun
 from spaseq.serve.answer_feed import AnswerFeed
@@ -48,7 +48,7 @@ class ServerParts:
     """
 
     run: StandingRun
-    plan: Planner
+    plan: StandingPlanner
     audit: Audit
     queries: Path
     access: Access

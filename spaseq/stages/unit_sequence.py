@@ -261,6 +261,11 @@ class UnitSequence:
         """By the title of a query: the number of answers that MUTE has left out so far."""
         return {} if self._made is None else self._made.muted
 
+    @property
+    def has_state(self) -> bool:
+        """Whether there may be partial matches."""
+        return self._made is not None or bool(self._buffer) or bool(self._waiting)
+
     def live_runs(self) -> int:
         """The number of partial matches that wait."""
         self._catch_up()

@@ -156,14 +156,17 @@ class UnitStage(Protocol):
     """Stage 2 of a unit, as `UnitSequence` documents it.
 
     Before `next_due` (ms) `advance` gives nothing and changes nothing, unless rows are pushed.
-    `on_wake` is called when that time is not known any more. A state is bytes, or a list of them if
-    the stage is in parts.
+    `on_wake` is called when that time is not known any more. Without `has_state` there are no
+    partial matches. A state is bytes, or a list of them if the stage is in parts.
     """
 
     on_wake: Callable[[], object] | None
 
     @property
     def next_due(self) -> int: ...
+
+    @property
+    def has_state(self) -> bool: ...
 
     @property
     def suppressed(self) -> int: ...

@@ -253,9 +253,13 @@ UnitT = TypeVar("UnitT", bound=UnitNode)
 
 
 class UnitGraph(Generic[UnitT]):
-    """Units in reading order, each after those whose streams it reads."""
+    """Units in reading order, each after those whose streams it reads.
+
+    `made` are the IRIs of the streams, and of the changes of graphs, that units make.
+    """
 
     def __init__(self, units: Iterable[UnitT]) -> None:
+        self.made = set[str]()
         self._units: list[UnitT] = []
         self._readers: dict[str, list[UnitT]] = {}
         self._sources: dict[UnitT, frozenset[str]] | None = None  # see `sources`
@@ -276,6 +280,8 @@ class UnitGraph(Generic[UnitT]):
         """Take a unit after all others; none of these has an edge to it."""
         self._units.append(unit)
         self._sources = self._groups = None
+        if unit.feed is not None:
+            self.made.add(unit.feed.iri)
         for iri in unit.plan.inputs.streams:
             self._readers.setdefault(iri, []).append(unit)
 

@@ -117,10 +117,20 @@ class LiveEngine:
     def _read(self) -> None:
         """Let the streams be read for the queries that there are."""
         plans = [query.plan for query in self.queries.queries]
+        self._predicates = {iri: stream_predicates(plans, iri) for iri in self._streams}
         self._sources = {
-            iri: stream.source.keeping(stream_predicates(plans, iri))
+            iri: stream.source.keeping(self._predicates[iri])
             for iri, stream in self._streams.items()
         }
+
+    def _read_also(self, plan: QueryPlan) -> None:
+        """Let the streams be read for one more query."""
+        for iri in self._streams.keys() & {*plan.inputs.streams}:
+            known, own = self._predicates[iri], stream_predicates([plan], iri)
+            both = None if known is None or own is None else tuple(sorted({*known, *own}))
+            if both != known:
+                self._predicates[iri] = both
+                self._sources[iri] = self._streams[iri].source.keeping(both)
 
     def add(self, plan: QueryPlan) -> None:
         """Take another query, or another one of its title, for the messages from now on.
@@ -128,8 +138,14 @@ class LiveEngine:
         Raises:
             UsageError: as from `PushedQueries.add`. Nothing has changed.
         """
-        self.queries.add(plan, self.queries.query_of(plan.identity.title))
-        self._read()
+        title = plan.identity.title
+        replaced = self.queries.query_of(title)
+        self.queries.add(plan, replaced)
+        added = self.queries.query_of(title)
+        if replaced is None and added is not None:
+            self._read_also(added.plan)
+        else:
+            self._read()
 
     def adopt(self, plan: QueryPlan, other: PushedQueries) -> None:
         """Take a query with its state from those that have it alone."""

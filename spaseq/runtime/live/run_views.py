@@ -105,7 +105,8 @@ class QueryView:
         if query is not None and not failure:
             unit = engine.queries.unit(query)
             if not unit.is_family:  # a family would count all its members' for each
-                live = sum(unit.live_states(query).waiting.values())
+                has_state = unit.sequence.has_state
+                live = sum(unit.live_states(query).waiting.values()) if has_state else 0
         told = own.name, own.text, state, own.since, tuple(plan.inputs.streams)
         return cls(*told, *counts, live, failure)
 

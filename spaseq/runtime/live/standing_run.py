@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
@@ -173,12 +173,14 @@ class StandingRun:
 
     # --- queries ----------------------------------------------------------------------------------
 
-    def put(self, name: str, text: str, since_ms: int | None = None) -> Outcome:
+    def put(
+        self, name: str, text: str, since_ms: int | None = None, plan: QueryPlan | None = None
+    ) -> Outcome:
         """Add a query, or put it in the place of the one with its name.
 
         It gets the events that are accepted from now on; with `since_ms` all logged events from
         that time on, too. If its canonical text is that of the query that is there, nothing
-        changes.
+        changes. `plan` is what the planner gives for it, if that is known.
 
         Raises:
             HistoryGone: events since then may have been dropped from the logs.
@@ -187,11 +189,11 @@ class StandingRun:
             InputError: the knowledge base lacks a graph that it names.
             RunError: the disk is full, or the run has ended.
         """
-        plan = self._planned(name, text)
+        plan = plan or self._planned(name, text)
         return self._loop.requests.call(partial(self._put, name, text, plan, since_ms))
 
     def _planned(self, name: str, text: str) -> QueryPlan:
-        return self._planner(name, text, self._loop.queries.maintained)
+        return self._planner(name, text, self.maintained)
 
     def _put(self, name: str, text: str, plan: QueryPlan, since_ms: int | None) -> Outcome:
         old = self._loop.queries.plan_of(name)
@@ -307,6 +309,21 @@ class StandingRun:
         queries = self._loop.queries.by_name
         return self._loop.requests.look(lambda: {q.name: q.text for q in queries.values()})
 
+    def plans(self) -> dict[str, QueryPlan]:
+        """The plans of all queries, by name; of a query that cannot be planned there is none."""
+        queries = self._loop.queries
+
+        def found() -> dict[str, QueryPlan]:
+            plans = {name: queries.plan_of(name) for name in queries.by_name}
+            return {name: plan for name, plan in plans.items() if plan is not None}
+
+        return self._loop.requests.look(found)
+
+    @property
+    def maintained(self) -> Collection[str]:
+        """The graphs (IRIs) that queries keep."""
+        return self._loop.queries.maintained
+
     def query(self, name: str) -> QueryView:
         """A query; UnknownQuery if there is none with this name."""
         return self._loop.requests.look(lambda: self._view(self._known(name).name))
@@ -320,13 +337,8 @@ class StandingRun:
 
     def given_streams(self) -> set[str]:
         """The IRIs of the run's streams, and of those that its queries register."""
-        queries = self._loop.queries
-
-        def registered() -> set[str]:
-            plans = filter(None, map(queries.plan_of, queries.by_name))
-            return {plan.identity.register for plan in plans if plan.identity.register is not None}
-
-        return {stream.iri for stream in self._streams} | self._loop.requests.look(registered)
+        registered = {plan.identity.register for plan in self.plans().values()}
+        return {stream.iri for stream in self._streams} | {iri for iri in registered if iri}
 
     def live_states(self, name: str) -> LiveStates | None:
         """Where the partial matches of a query are.

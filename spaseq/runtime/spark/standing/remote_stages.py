@@ -262,6 +262,11 @@ class RemoteSequence:
         return EARLIEST
 
     @property
+    def has_state(self) -> bool:
+        """True: only workers could tell."""
+        return True
+
+    @property
     def suppressed(self) -> int:
         """The number of answers beyond the limit so far."""
         return sum(part.suppressed for part in self._parts)
