@@ -83,9 +83,7 @@ class PushedQueries:
         self._counters: dict[str, InstantCounter] = {}
         self.seconds: dict[str, float] = {}  # of work, by query or family
         self._suppressed = 0  # by queries that have gone
-        self._suppressed_now: int | None = None  # as long as no unit is advanced
-        self._muted_now: dict[str, int] | None = None  # likewise
-        self._exceeded: Mapping[PushedQuery, Excess] | None = None  # the same
+        self._counts = _UnitCounts()
         self._failure: str | None = None  # why the state cannot be used any more
         self.graphs = MaintainedGraphs(how.versions, how.knowledge)
         queries = [self._query(plan) for plan in plans]
@@ -219,7 +217,7 @@ class PushedQueries:
         self.queries.append(query)
         if len(unit.queries) == 1:  # the unit is new
             self.running.add(unit)
-            self._suppressed_now = self._muted_now = self._exceeded = None
+            self._counts.note(unit)
 
     def _connect(self, queries: Sequence[PushedQuery]) -> None:
         """Let queries read their streams; they are in reading order."""
@@ -227,7 +225,9 @@ class PushedQueries:
         self._titled = {query.plan.identity.title: query for query in queries}
         self.maintained = {q.plan.maintained for q in queries if q.plan.maintained is not None}
         self._numbers = {query: number for number, query in enumerate(self.queries)}
-        self._suppressed_now = self._muted_now = self._exceeded = None
+        self._counts = _UnitCounts()
+        for unit in {*self._unit_of.values()}:
+            self._counts.note(unit)
         running = [query for query in self.queries if query.failure is None]
         # A family comes after the streams that its first member reads, and all read the same.
         self.running = RunningUnits(dict.fromkeys(self._unit_of[query] for query in running))
@@ -292,7 +292,7 @@ class PushedQueries:
         for unit in self.running.readers(batch.stream):
             at = time.perf_counter()
             try:
-                if idle >= {*unit.tables()}:
+                if all(map(idle.__contains__, unit.tables())):
                     continue
                 solutions.append((unit, unit.match_batch(batch, index)))
             except Exception as error:
@@ -360,7 +360,7 @@ class PushedQueries:
         numbered: list[tuple[int, Answer]] = []
         try:
             for unit, by_query in units:
-                self._suppressed_now = self._muted_now = self._exceeded = None
+                self._counts.note(unit)
                 at = time.perf_counter()
                 try:
                     for query, answers in by_query:
@@ -380,36 +380,24 @@ class PushedQueries:
         """The partial matches whose windows have closed since the last call, query by query."""
         return [
             (self._numbers[unit.queries[0]], partial)
-            for unit in self.running
-            if unit.queries[0].plan.levels
+            for unit in self.running.partial
             for partial in unit.sequence.partials()
         ]
 
     @property
     def suppressed(self) -> int:
         """The number of answers beyond the limit per event so far."""
-        if self._suppressed_now is None:
-            units = dict.fromkeys(self._unit_of.values())
-            self._suppressed_now = self._suppressed + sum(
-                unit.sequence.suppressed for unit in units
-            )
-        return self._suppressed_now
+        return self._suppressed + self._counts.counted().suppressed
 
     @property
     def muted(self) -> dict[str, int]:
         """By the title of a query: the number of answers that MUTE has left out so far."""
-        if self._muted_now is None:
-            units = dict.fromkeys(self._unit_of.values())
-            each = (unit.sequence.muted.items() for unit in units)
-            self._muted_now = {title: count for counts in each for title, count in counts}
-        return self._muted_now
+        return {**self._counts.counted().muted}
 
     def exceeded(self) -> Mapping[PushedQuery, Excess]:
         """Which queries have had too many partial matches, and when."""
-        if self._exceeded is None:
-            each = (unit.exceeded() for unit in self.running)
-            self._exceeded = {query: excess for some in each for query, excess in some.items()}
-        return self._exceeded
+        exceeded = self._counts.counted().exceeded
+        return {query: excess for query, excess in exceeded.items() if query.failure is None}
 
     def _fail(self, error: BaseException) -> None:
         """Note a failure in the midst of a sequence, which leaves no state to go on from."""
@@ -446,6 +434,31 @@ class PushedQueries:
             query.failure = failures.get(_title(query))
         go_on(self.graphs, graphs)
         self._connect(self.queries)
+
+
+class _UnitCounts:
+    """What units have left out, or exceeded, so far. Only those that were advanced are asked."""
+
+    def __init__(self) -> None:
+        self.suppressed, self.muted = 0, dict[str, int]()
+        self.exceeded: dict[PushedQuery, Excess] = {}
+        self._of_unit: dict[PushedUnit, int] = {}
+        self._advanced = set[PushedUnit]()
+
+    def note(self, unit: PushedUnit) -> None:
+        """A unit is advanced, or new."""
+        self._advanced.add(unit)
+
+    def counted(self) -> _UnitCounts:
+        """The counts now."""
+        for unit in self._advanced:
+            suppressed = unit.sequence.suppressed
+            self.suppressed += suppressed - self._of_unit.get(unit, 0)
+            self._of_unit[unit] = suppressed
+            self.muted.update(unit.sequence.muted)
+            self.exceeded.update(unit.exceeded())
+        self._advanced.clear()
+        return self
 
 
 def _note_failure(query: PushedQuery, reason: str) -> None:

@@ -104,13 +104,14 @@ class RunningUnits(UnitGraph[PushedUnit]):
     """What evaluates the queries that have not failed.
 
     Units sleep until rows come to them, or until the time at which they have work by themselves.
-    `families` are the units that further queries may join.
+    `families` are the units that further queries may join, `partial` those that tell of partial
+    matches.
     """
 
     def __init__(self, units: Iterable[PushedUnit]) -> None:
         self._possible: dict[str, PossibleUnits] = {}  # by stream, once it is asked for
         self._alone: Counter[object] | None = None  # see `alone`
-        self.families = list[PushedUnit]()
+        self.families, self.partial = list[PushedUnit](), list[PushedUnit]()
         self._awake = AwakeUnits()
         self._asleep: dict[Sources, list[tuple[int, int]]] = {}  # heaps of (time, number)
         self._alarms: list[int] = []  # of each unit the time in its heap, EVER if it is in none
@@ -124,6 +125,8 @@ class RunningUnits(UnitGraph[PushedUnit]):
         if unit.sequence.on_wake is not None:
             unit.sequence.on_wake()  # the graph before this one hears of it no more
         unit.sequence.on_wake = partial(self._awake.add, number)
+        if unit.plan.levels:
+            self.partial.append(unit)
         if unit.is_family:
             self.families.append(unit)
         elif self._alone is not None:

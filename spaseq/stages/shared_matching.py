@@ -160,7 +160,9 @@ class SharedMatching:
         apart = set[int]()
         codes = _Constants(index.lexicon, [*self._texts])
         possible, graphs = self._needed.possible(index, codes.codes), BatchGraphs(index)
-        for number, template in enumerate(self._templates):
+        has_some, count = possible.has_some, len(self._templates)
+        for number in np.flatnonzero(has_some[:count]).tolist():
+            template = self._templates[number]
             of_template = template.rows[reads[template.rows]]
             some = possible.of(number) if len(of_template) else None
             if some is None:
@@ -185,9 +187,11 @@ class SharedMatching:
         apart: set[int],
     ) -> Iterator[JointSolutions]:
         """The solutions of GPMs of no template; `apart` gets queries that fail or are limited."""
-        for number, row in enumerate(self._single.tolist(), len(self._templates)):
+        first = len(self._templates)
+        for place in np.flatnonzero(possible.has_some[first:] & reads[self._single]).tolist():
+            number, row = first + place, int(self._single[place])
             query, gpm = int(self._query[row]), int(self._gpm[row])
-            some = possible.of(number) if reads[row] and query not in apart else None
+            some = None if query in apart else possible.of(number)
             stage = None if some is None else self._stages[query]()
             if some is None or stage is None:
                 continue

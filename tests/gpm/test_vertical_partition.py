@@ -91,6 +91,7 @@ def test_possible_events_have_the_rarest_triple(seed: int, force: Force) -> None
             wanted |= set(every).intersection(*having)
             with_rarest |= set().union(*having)
         some = possible.of(number)
+        assert possible.has_some[number] == (some is not None)
         found = np.array(()) if some is None else some.in_batch(np.arange(len(some.index.batch)))
         assert wanted <= {*found.tolist()}
         if some is None or some.numbers is not None:

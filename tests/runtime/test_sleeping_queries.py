@@ -42,7 +42,7 @@ class Unit:
     is_family, feed, holding = True, None, frozenset[int]()
 
     def __init__(self, read: str) -> None:
-        self.plan = SimpleNamespace(inputs=SimpleNamespace(streams=(read,)))
+        self.plan = SimpleNamespace(inputs=SimpleNamespace(streams=(read,)), levels=())
         self.sequence = SimpleNamespace(next_due=NEVER, on_wake=None)
 
     def wake(self) -> None:

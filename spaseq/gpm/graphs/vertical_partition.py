@@ -184,14 +184,17 @@ class NeededTriples:
         `codes` gives the code of each text in the batch, -1 if it is not there.
         """
         if type(index.batch) is not EventBatch:  # nobody may read the triples of lifted events
-            return PossibleEvents(index, np.ones(self.patterns, np.bool_))
+            every = np.ones(self.patterns, np.bool_)
+            return PossibleEvents(index, every, every)
         mark, event = self._marked(index, codes())
         counts = np.bincount(mark, minlength=len(self._marks))
         pattern, rarest = self._rarest(counts)
-        totals = np.bincount(pattern, counts[rarest], self.patterns).astype(np.int64).tolist()
+        totals = np.bincount(pattern, counts[rarest], self.patterns).astype(np.int64)
         few, size = thresholds.current.few_possible, len(index.batch)
-        are_many = [total > 0 and few * total > size for total in totals]
-        is_whole = self._is_open | np.array(are_many, np.bool_)
+        has_some, is_whole = self._is_open | (totals > 0), self._is_open.copy()
+        matched = np.flatnonzero(totals)
+        are_many = [few * total > size for total in totals[matched].tolist()]
+        is_whole[matched] |= np.array(are_many, np.bool_)
         used = np.zeros(len(counts), np.bool_)
         used[rarest[~is_whole[pattern]]] = True
         kept = used[mark]
@@ -199,7 +202,7 @@ class NeededTriples:
         order = np.argsort(mark, kind="stable")
         begin = np.searchsorted(mark[order], np.arange(len(counts) + 1))
         first = np.searchsorted(pattern, np.arange(self.patterns + 1))
-        return PossibleEvents(index, is_whole, first, rarest, begin, event[order])
+        return PossibleEvents(index, has_some, is_whole, first, rarest, begin, event[order])
 
     def _rarest(self, counts: Int64s) -> tuple[Indices, Indices]:
         """(pattern, mark) of the rarest mark of each alternative, each pair once, in order."""
@@ -231,11 +234,15 @@ class NeededTriples:
 
 
 class PossibleEvents:
-    """The events of one batch that each of some patterns may match."""
+    """The events of one batch that each of some patterns may match.
+
+    `has_some` [patterns] says whether there are any.
+    """
 
     def __init__(
         self,
         index: VerticalPartition,
+        has_some: Bools,
         is_whole: Bools,
         first: Indices = _NONE,
         rarest: Indices = _NONE,
@@ -245,12 +252,14 @@ class PossibleEvents:
         """
         Args:
             index: the graphs of the batch.
+            has_some: as the class has it.
             is_whole: [patterns], whether a pattern is to be evaluated on all events.
             first: [patterns + 1], where the marks of each pattern begin.
             rarest: the marks of all patterns.
             begin: [marks + 1], where the events of each mark begin.
             event: the events of all marks.
         """
+        self.has_some = has_some
         self._index, self._is_whole, self._first = index, is_whole, first
         self._rarest, self._begin, self._event = rarest, begin, event
         self._known: dict[bytes, SomeEvents | None] = {}
