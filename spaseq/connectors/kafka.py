@@ -143,14 +143,17 @@ class TopicConsumer:
         if error.code() == self.kafka.KafkaError._ALL_BROKERS_DOWN:
             self._on_away()
 
-    def partitions(self) -> int:
+    def partitions(self, timeout_s: float = _TIMEOUT_S) -> int:
         """How many partitions the topic has.
+
+        Args:
+            timeout_s: how long a server may take.
 
         Raises:
             InputError: there is no such topic.
         """
         topic = self._address.path
-        metadata = self.consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
+        metadata = self.consumer.list_topics(topic, timeout=timeout_s).topics[topic]
         if metadata.error is not None:
             raise InputError(f"{self._address}: topic {topic}: {metadata.error.str()}")
         return len(metadata.partitions)
@@ -197,6 +200,7 @@ _TOGETHER = 1000  # messages that are asked for at once
 _WAIT_S = 0.05
 _MORE_S = 0.002  # for messages that come together
 _LOOK_S = 30.0  # how often a source looks for new partitions
+_AWAY_S = 1.0  # how often it asks a server that was away, and how long the server may take
 _DROPPED = (
     "the server has no longer, or not yet, the message that follows the last one read: the topic "
     "has been made anew, or messages were dropped unread. Start again"
@@ -243,15 +247,17 @@ class _KafkaReading:
             if self._away and not told:
                 self._intake.note(f"{self._address}: connection lost; connecting again")
                 told = True
-            if messages and told:
+            if messages:
+                offer(self._intake, block_of(messages))
+            is_there = bool(messages)
+            if time.monotonic() - looked > (_AWAY_S if told else _LOOK_S):
+                is_there = self._look(_AWAY_S if told else _TIMEOUT_S) or is_there
+                looked = time.monotonic()
+            if is_there:
+                self._away = False
+            if is_there and told:
                 self._intake.note(f"{self._address}: connected again")
                 told = False
-            if messages:
-                self._away = False
-                offer(self._intake, block_of(messages))
-            if time.monotonic() - looked > _LOOK_S:
-                looked = time.monotonic()
-                self._look()
 
     def _polled(self) -> list[Any]:
         """What has come, or comes soon. The library waits the whole time unless all have come."""
@@ -294,10 +300,10 @@ class _KafkaReading:
             )
         return max(last + 1, low)
 
-    def _look(self) -> None:
-        """Read new partitions, too. While the server is away, there is nothing to see."""
+    def _look(self, timeout_s: float) -> bool:
+        """Read new partitions, too; False if no server answers, so that there is nothing to see."""
         try:
-            count = self._topic.partitions()
+            count = self._topic.partitions(timeout_s)
             if count > self._count:
                 self._intake.has_partitions(count)
                 self._is_late = False  # a new partition is read from its first message on
@@ -305,7 +311,8 @@ class _KafkaReading:
                 self._consumer.incremental_assign(added)
                 self._count = count
         except (self._topic.failure, InputError):
-            return
+            return False
+        return True
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -6,11 +6,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from spaseq.connectors import kafka as kafka_source
 from spaseq.connectors import source_at
+from spaseq.connectors.kafka import TopicConsumer
 from spaseq.errors import InputError, UsageError
 from spaseq.options import FileSourceSettings, FollowOptions
 from spaseq.rdf.inputs.stream_options import StreamOptions
@@ -138,6 +140,32 @@ def test_a_server_that_goes_away_is_told(kafka: KafkaMock) -> None:
     intake.stop()
     assert "connection lost" in intake.notes[0]
     assert intake.failure is None
+
+
+def test_a_server_that_is_back_is_told_though_it_has_nothing_new(
+    kafka: KafkaMock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A silent topic is only idle while its server is there."""
+    consumers = list[TopicConsumer]()
+    real = TopicConsumer.__init__
+
+    def kept(self: TopicConsumer, *given: Any, **more: Any) -> None:
+        real(self, *given, **more)
+        consumers.append(self)
+
+    monkeypatch.setattr(TopicConsumer, "__init__", kept)
+    kafka.publish("road", numbers(0, 3))
+    intake = ListIntake(source_at(f"kafka://{kafka.host}/road"))
+    intake.wait(3)
+    consumers[0]._on_away()  # as the library says it
+    end = time.monotonic() + 20
+    while len(intake.notes) < 2 and time.monotonic() < end:
+        time.sleep(0.05)
+    intake.stop()
+    assert [note.rpartition("/road: ")[2] for note in intake.notes] == [
+        "connection lost; connecting again",
+        "connected again",
+    ]
 
 
 def test_a_wrong_setting_is_named() -> None:
