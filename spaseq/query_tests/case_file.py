@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -25,7 +24,7 @@ from spaseq.query_tests.case_nodes import (
     turtle_graph,
 )
 from spaseq.rdf.terms.times import format_time, milliseconds, time_ms
-from spaseq.storage.user_files import read_toml
+from spaseq.storage.user_files import KeyPath, TomlMistakes, read_toml
 
 SUFFIX = ".test.toml"
 """How the name of a test file ends."""
@@ -33,9 +32,6 @@ SUFFIX = ".test.toml"
 _FILE = ("query", "kb", "lift", "ontology", "entailment", "test")
 _TEST = ("name", "step", "streams", "answers")
 _STEP = ("stream", "at", "events", "wait", "answers")
-
-_HEADER = re.compile(r"\s*\[\[\s*test\s*(\.\s*step\s*)?\]\]")
-_KEY = re.compile(r"""\s*["']?([A-Za-z0-9_-]+)["']?\s*[=.]""")
 
 
 def found_files(paths: Iterable[Path]) -> list[Path]:
@@ -80,9 +76,7 @@ def read_test_file(path: Path) -> QueryTestFile:
     text, table = read_toml(path)
     reading = _TestFileChecks(path, text)
     read = reading.file(table)
-    if reading.mistakes:
-        lines = (f"{path}:{line}: {what}" for line, what in sorted(reading.mistakes))
-        raise UsageError("\n".join(lines))
+    reading.mistakes.check()
     return read
 
 
@@ -90,119 +84,123 @@ class _TestFileChecks:
     """One file while it is checked."""
 
     def __init__(self, path: Path, text: str) -> None:
-        self.mistakes: list[tuple[int, str]] = []
+        self.mistakes = TomlMistakes(path, text)
+        self._mistake = self.mistakes.add
         self._path = path
-        self._lines = _Lines(text)
         self._plan: QueryPlan | None = None
         self._lifted: frozenset[str] = frozenset()
         self._prefixes: Mapping[str, str] = {}
 
     def file(self, table: dict[str, Any]) -> QueryTestFile:
         """The checked content."""
-        self._check_keys(table, _FILE, 1, "the file")
+        self._check_keys(table, _FILE, (), "the file")
         entailment = self._entailment(table.get("entailment"))
-        ontology = tuple(str(self._beside(p, 1)) for p in self._texts(table.get("ontology", [])))
-        lifts = {name: self._beside(p, 1) for name, p in self._table(table, "lift", 1).items()}
+        ontology = tuple(
+            str(self._beside(p, ("ontology",))) for p in self._texts(table.get("ontology", []))
+        )
+        given = self._table(table, "lift", ("lift",))
+        lifts = {name: self._beside(p, ("lift", name)) for name, p in given.items()}
         self._lifted = frozenset(lifts)
         query = self._query(table.get("query"), PlanningOptions(ontology, entailment))
-        kb = {iri: str(self._beside(p, 1)) for iri, p in self._table(table, "kb", 1).items()}
+        given = self._table(table, "kb", ("kb",))
+        kb = {iri: str(self._beside(p, ("kb", iri))) for iri, p in given.items()}
         tests = table.get("test", [])
         if not isinstance(tests, list) or not all(isinstance(t, dict) for t in tests):
-            self._mistake(1, "test: each test begins with [[test]]")
+            self._mistake(("test",), "test: each test begins with [[test]]")
             tests = []
         checked = tuple(self._test(number, test) for number, test in enumerate(tests))
         return QueryTestFile(self._path, query, kb, lifts, ontology, entailment, checked)
 
     def _query(self, given: object, planning: PlanningOptions) -> Path:
         """The query file, whose own mistakes are mistakes of the tests, too."""
-        line = self._lines.of("query")
+        place = ("query",)
         if not isinstance(given, str):
-            self._mistake(line, 'query = "FILE.rq" is missing')
+            self._mistake(place, 'query = "FILE.rq" is missing')
             return self._path
         path = self._path.parent / given
         try:
             checked = next(check_queries(path, planning))
         except SpaseqError as error:
-            self._mistake(line, str(error))
+            self._mistake(place, str(error))
             return path
         if checked.errors:
-            self._mistake(line, str(QueryError(checked.errors)))
+            self._mistake(place, str(QueryError(checked.errors)))
         self._plan = checked.plan
         if checked.query is not None:
             self._prefixes = {p.prefix: p.iri for p in checked.query.prologue.prefixes}
         return path
 
     def _test(self, number: int, table: dict[str, Any]) -> QueryTest:
-        line = self._lines.test(number)
-        self._check_keys(table, _TEST, line, "a test")
+        place = ("test", number)
+        self._check_keys(table, _TEST, place, "a test")
         name = table.get("name", f"test {number + 1}")
         if not isinstance(name, str):
-            self._mistake(line, "name: a text is expected")
+            self._mistake(place, "name: a text is expected")
         streams = {
-            self._stream(stream, line): self._beside(path, line)
-            for stream, path in self._table(table, "streams", line).items()
+            self._stream(stream, place): self._beside(path, place)
+            for stream, path in self._table(table, "streams", place).items()
         }
         steps = table.get("step", [])
         if bool(streams) == bool(steps):
-            self._mistake(line, "a test has either streams, or steps: [[test.step]]")
+            self._mistake(place, "a test has either streams, or steps: [[test.step]]")
         answers: Path | tuple[ExpectedAnswer, ...] = ()
         if streams:
             given = table.get("answers")
             whole = isinstance(given, str)
-            answers = self._beside(given, line) if whole else self._answers(given, line) or ()
+            answers = self._beside(given, place) if whole else self._answers(given, place) or ()
             if given is None:
-                self._mistake(line, "answers: a list, or a file of JSON lines, is missing")
+                self._mistake(place, "answers: a list, or a file of JSON lines, is missing")
         elif "answers" in table:
-            self._mistake(line, "answers: they belong to a step")
+            self._mistake(place, "answers: they belong to a step")
         start = _start(steps)
-        return QueryTest(
-            str(name), line, self._steps(number, steps, start), streams, answers, start
-        )
+        line, checked = self.mistakes.line(place), self._steps(number, steps, start)
+        return QueryTest(str(name), line, checked, streams, answers, start)
 
     def _steps(self, test: int, tables: object, start: int) -> tuple[QueryTestStep, ...]:
         """The steps of a test that starts at a time."""
         if not isinstance(tables, list):
-            self._mistake(self._lines.test(test), "step: each begins with [[test.step]]")
+            self._mistake(("test", test), "step: each begins with [[test.step]]")
             return ()
         steps: list[QueryTestStep] = []
         latest: int | None = None
         for number, table in enumerate(tables):
-            line = self._lines.step(test, number)
+            place = ("test", test, "step", number)
             try:
-                step = self._step(table, line, start)
+                step = self._step(table, place, start)
             except UsageError as error:
-                self._mistake(line, str(error))
+                self._mistake(place, str(error))
                 continue
             if step.at_ms is not None:
                 if latest is not None and step.at_ms < latest:
-                    self._mistake(line, f"at: {format_time(step.at_ms)} is before an earlier step")
+                    self._mistake(place, f"at: {format_time(step.at_ms)} is before an earlier step")
                 latest = step.at_ms
             elif latest is not None and step.wait_ms is not None:
                 latest += step.wait_ms
             steps.append(step)
         return tuple(steps)
 
-    def _step(self, table: object, line: int, start: int) -> QueryTestStep:
+    def _step(self, table: object, place: KeyPath, start: int) -> QueryTestStep:
         """A step of a test that starts at a time."""
         if not isinstance(table, dict):
             raise UsageError("step: each begins with [[test.step]]")
-        self._check_keys(table, _STEP, line, "a step")
-        answers = self._answers(table.get("answers"), line) if "answers" in table else None
+        self._check_keys(table, _STEP, place, "a step")
+        number = self.mistakes.line(place)
+        answers = self._answers(table.get("answers"), place) if "answers" in table else None
         if "wait" in table:
             if table.keys() & {"events", "at", "stream"}:
                 raise UsageError("a step either waits, or has events: stream, at, events")
             if not isinstance(table["wait"], str):
                 raise UsageError('wait: a duration such as "5 SECONDS" is expected')
-            return QueryTestStep(line, None, milliseconds(table["wait"]), "", (), answers)
+            return QueryTestStep(number, None, milliseconds(table["wait"]), "", (), answers)
         if "events" not in table:
             raise UsageError("a step has events, or a wait")
-        stream = self._stream(table.get("stream"), line)
+        stream = self._stream(table.get("stream"), place)
         at = _instant(table["at"], start) if "at" in table else None
         given = table["events"]
         events = tuple(
             self._event(each, stream) for each in (given if isinstance(given, list) else [given])
         )
-        return QueryTestStep(line, at, None, stream, events, answers)
+        return QueryTestStep(number, at, None, stream, events, answers)
 
     def _event(self, given: object, stream: str) -> str | Row:
         """A graph in Turtle, or a row of a stream with a lift."""
@@ -221,49 +219,49 @@ class _TestFileChecks:
             raise UsageError("events: a JSON object is expected, one row")
         return given
 
-    def _answers(self, given: object, line: int) -> tuple[ExpectedAnswer, ...] | None:
+    def _answers(self, given: object, place: KeyPath) -> tuple[ExpectedAnswer, ...] | None:
         if given is None:
             return None
         if not isinstance(given, list):
-            self._mistake(line, "answers: a list such as [{ road = ':r1' }] is expected")
+            self._mistake(place, "answers: a list such as [{ road = ':r1' }] is expected")
             return None
         expected = []
         for each in given:
             if isinstance(each, str):
-                expected.append(self._graph(each, line))
+                expected.append(self._graph(each, place))
             elif isinstance(each, dict):
-                self._check_variables(each, line)
+                self._check_variables(each, place)
                 expected.append(ExpectedAnswer({n.removeprefix("?"): v for n, v in each.items()}))
             else:
-                self._mistake(line, "answers: each is a table of variables, or a graph in Turtle")
+                self._mistake(place, "answers: each is a table of variables, or a graph in Turtle")
         return tuple(expected)
 
-    def _graph(self, text: str, line: int) -> ExpectedAnswer:
+    def _graph(self, text: str, place: KeyPath) -> ExpectedAnswer:
         try:
             turtle_graph(text, self._prefixes)
         except UsageError as error:
-            self._mistake(line, f"answers: {error}")
+            self._mistake(place, f"answers: {error}")
         if self._plan is not None and self._plan.answers.template is None:
-            self._mistake(line, "answers: a SELECT query gives tables of variables, no graphs")
+            self._mistake(place, "answers: a SELECT query gives tables of variables, no graphs")
         return ExpectedAnswer({}, text)
 
-    def _check_variables(self, answer: Mapping[str, Any], line: int) -> None:
+    def _check_variables(self, answer: Mapping[str, Any], place: KeyPath) -> None:
         if self._plan is None:
             return
         if self._plan.answers.template is not None:
-            self._mistake(line, "answers: a CONSTRUCT query gives graphs; write them in Turtle")
+            self._mistake(place, "answers: a CONSTRUCT query gives graphs; write them in Turtle")
             return
         known = [item.name for item in self._plan.answers.projection]
         for name in answer:
             if name.removeprefix("?") not in known:
                 near = suggested(name, known)
                 hint = f"did you mean {near}?" if near else f"it has {', '.join(known)}"
-                self._mistake(line, f"answers: the query selects no {name}; {hint}")
+                self._mistake(place, f"answers: the query selects no {name}; {hint}")
 
-    def _stream(self, given: object, line: int) -> str:
+    def _stream(self, given: object, place: KeyPath) -> str:
         """A stream's name in the query, or its IRI."""
         if not isinstance(given, str):
-            self._mistake(line, "stream: the name of a stream is missing")
+            self._mistake(place, "stream: the name of a stream is missing")
             return ""
         if self._plan is not None:
             inputs = self._plan.inputs
@@ -271,84 +269,46 @@ class _TestFileChecks:
             if given not in names:
                 near = suggested(given, names)
                 hint = f"did you mean {near}?" if near else f"it has {', '.join(names)}"
-                self._mistake(line, f"stream: the query has no stream {given}; {hint}")
+                self._mistake(place, f"stream: the query has no stream {given}; {hint}")
         return given
 
     def _entailment(self, given: object) -> str | None:
         if given is None or given in REGIMES:
             return None if given is None else str(given)
-        self._mistake(self._lines.of("entailment"), f"entailment: one of {', '.join(REGIMES)}")
+        self._mistake(("entailment",), f"entailment: one of {', '.join(REGIMES)}")
         return None
 
-    def _beside(self, given: object, line: int) -> Path:
+    def _beside(self, given: object, place: KeyPath) -> Path:
         """A path relative to the test file."""
         if not isinstance(given, str):
-            self._mistake(line, "a path in quotes is expected")
+            self._mistake(place, "a path in quotes is expected")
             return self._path
         path = self._path.parent / given
         if not path.exists():
-            self._mistake(line, f"there is no {path}")
+            self._mistake(place, f"there is no {path}")
         return path
 
     def _texts(self, given: object) -> list[str]:
         texts = [given] if isinstance(given, str) else given
         if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
             return texts
-        self._mistake(self._lines.of("ontology"), "ontology: a path, or a list of paths")
+        self._mistake(("ontology",), "ontology: a path, or a list of paths")
         return []
 
-    def _table(self, table: Mapping[str, Any], key: str, line: int) -> dict[str, Any]:
+    def _table(self, table: Mapping[str, Any], key: str, place: KeyPath) -> dict[str, Any]:
         given = table.get(key, {})
         if isinstance(given, dict):
             return given
-        self._mistake(line, f'{key}: a table such as {{ "NAME" = "FILE" }} is expected')
+        self._mistake(place, f'{key}: a table such as {{ "NAME" = "FILE" }} is expected')
         return {}
 
     def _check_keys(
-        self, table: Mapping[str, Any], keys: tuple[str, ...], line: int, of: str
+        self, table: Mapping[str, Any], keys: tuple[str, ...], place: KeyPath, of: str
     ) -> None:
         for key in table.keys() - set(keys):
             near = suggested(key, keys)
             hint = f"did you mean {near}?" if near else f"{of} has {', '.join(keys)}"
-            self._mistake(self._lines.of(key, line), f"unknown key {key}; {hint}")
-
-    def _mistake(self, line: int, what: str) -> None:
-        self.mistakes.append((line, what))
-
-
-class _Lines:
-    """Where tests, steps and keys stand in a file; lines are counted from 1."""
-
-    def __init__(self, text: str) -> None:
-        self._lines = text.splitlines()
-        self._tests: list[int] = []
-        self._steps: list[list[int]] = []
-        for number, line in enumerate(self._lines, 1):
-            header = _HEADER.match(line)
-            if header is None:
-                continue
-            if header[1] is None:
-                self._tests.append(number)
-                self._steps.append([])
-            elif self._steps:
-                self._steps[-1].append(number)
-
-    def test(self, number: int) -> int:
-        """The header of a test; 1 if the file writes tests in another way."""
-        return self._tests[number] if number < len(self._tests) else 1
-
-    def step(self, test: int, number: int) -> int:
-        """The header of a step, or of its test."""
-        steps = self._steps[test] if test < len(self._steps) else []
-        return steps[number] if number < len(steps) else self.test(test)
-
-    def of(self, key: str, after: int = 1) -> int:
-        """The first line with a key, from a line on; that line if there is none."""
-        for number, line in enumerate(self._lines[after - 1 :], after):
-            match = _KEY.match(line)
-            if match is not None and match[1] == key:
-                return number
-        return after
+            self._mistake((*place, key), f"unknown key {key}; {hint}")
 
 
 def _start(steps: object) -> int:

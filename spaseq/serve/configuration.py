@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -17,15 +17,13 @@ from spaseq.kb.watched_graphs import KeptGraph
 from spaseq.lang.spelling import suggested
 from spaseq.rdf.terms.term import is_absolute_iri
 from spaseq.rdf.terms.times import TIME_UNITS, milliseconds
-from spaseq.storage.user_files import read_toml
+from spaseq.storage.user_files import TomlMistakes, read_toml
 
 _BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _SIZE = re.compile(r"([0-9]{1,12}) ?(B|KB|MB|GB)")
 _PORT = re.compile("[0-9]{1,5}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_TABLE = re.compile(r"\s*\[([^\]]*)\]")
-_KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*[=.]""")
 
 Table = dict[str, Any]
 
@@ -65,22 +63,20 @@ def read_configuration(
     text, tables = read_toml(path)
     reading = _TomlChecks(path, text, environment, server)
     configuration = reading.configuration(tables)
-    if reading.mistakes:
-        lines = (f"{path}:{line}: {what}" for line, what in sorted(reading.mistakes))
-        raise UsageError("\n".join(lines))
+    reading.mistakes.check()
     return configuration
 
 
 class _TomlChecks:
-    """One file while it is checked: its mistakes and where its keys stand."""
+    """One file while it is checked."""
 
     def __init__(
         self, path: Path, text: str, environment: Mapping[str, str], instead: Mapping[str, Any]
     ) -> None:
-        self.mistakes: list[tuple[int, str]] = []
+        self.mistakes = TomlMistakes(path, text)
+        self._mistake = self.mistakes.add
         self._directory = path.parent
         self._environment, self._instead = environment, instead
-        self._lines = dict(_places(text))
         self._kinds: dict[str, Callable[[Any], Any]] = {
             "text": _text,
             "iri": _iri,
@@ -225,11 +221,6 @@ class _TomlChecks:
             raise UsageError('files by IRI are expected, such as { "http://e/c" = "c.jsonld" }')
         return {iri: self._directory / _text(file) for iri, file in value.items()}
 
-    def _mistake(self, key_path: tuple[str, ...], what: str) -> None:
-        while key_path and key_path not in self._lines:
-            key_path = key_path[:-1]
-        self.mistakes.append((self._lines.get(key_path, 1), what))
-
 
 def address_of(listen: str) -> tuple[str, int]:
     """The host and the port of HOST:PORT.
@@ -258,17 +249,6 @@ def is_loopback(listen: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _places(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
-    """The keys of a TOML text with their lines; a key in an inline table has its table's."""
-    table: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), 1):
-        if header := _TABLE.match(line):
-            table = tuple(part.strip(" \"'") for part in header[1].split("."))
-            yield from ((table[:end], number) for end in range(1, len(table) + 1))
-        elif key := _KEY.match(line):
-            yield (*table, key[1] or key[2] or key[3]), number
 
 
 def _text(value: object) -> str:
