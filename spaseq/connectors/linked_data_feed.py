@@ -8,7 +8,6 @@ Pages on other hosts than the feed's are asked for only if `allow=HOST[:PORT],..
 from __future__ import annotations
 
 import http.client
-import ssl
 import time
 from contextlib import closing
 from dataclasses import dataclass
@@ -19,7 +18,13 @@ from spaseq import back_off
 from spaseq.connectors.address import Address
 from spaseq.connectors.base import Intake, MessageSource
 from spaseq.connectors.feed_walk import FeedWalk
-from spaseq.connectors.reconnecting import Reconnecting, basic_login, check_one_host, offer
+from spaseq.connectors.reconnecting import (
+    Reconnecting,
+    basic_login,
+    check_one_host,
+    http_connection,
+    offer,
+)
 from spaseq.errors import InputError, UsageError
 from spaseq.logs.messages import UNNUMBERED, Message
 from spaseq.message_text import public_address
@@ -32,7 +37,6 @@ _ACCEPT = (
     "application/trig, application/n-quads, text/turtle;q=0.9, application/n-triples;q=0.9, "
     "application/ld+json;q=0.8"
 )
-_TIMEOUT_S = 10.0
 _LOOK_S = 0.05
 _POLL_S = 60.0
 _LEAST_POLL_S = 0.1
@@ -262,7 +266,7 @@ class _FeedReading(Reconnecting):
             headers["If-None-Match"] = tag
         if _place(url) == _place(self._source.root):
             headers |= basic_login(self._address)
-        with closing(_connection(parts.scheme, parts.netloc.rpartition("@")[2])) as connection:
+        with closing(http_connection(parts.scheme, parts.netloc.rpartition("@")[2])) as connection:
             try:
                 target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
                 connection.request("GET", target, headers=headers)
@@ -279,13 +283,6 @@ class _FeedReading(Reconnecting):
         if text not in self._told:
             self._told.add(text)
             self._intake.note(text)
-
-
-def _connection(scheme: str, host_and_port: str) -> http.client.HTTPConnection:
-    if scheme == "http":
-        return http.client.HTTPConnection(host_and_port, timeout=_TIMEOUT_S)
-    context = ssl.create_default_context()
-    return http.client.HTTPSConnection(host_and_port, timeout=_TIMEOUT_S, context=context)
 
 
 def _cached(headers: Headers) -> tuple[bool, float | None]:

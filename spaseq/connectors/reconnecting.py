@@ -6,16 +6,20 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import ssl
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spaseq.back_off import BackOff
 from spaseq.connectors.address import Address
 from spaseq.connectors.base import Intake, MessageSink, Parcel, Refusal
 from spaseq.errors import InputError, SpaseqError, UsageError
 from spaseq.logs.messages import Message
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection
 
 _LOOK_S = 0.1
 _ROOM_S = 0.01  # before messages are offered again
@@ -95,6 +99,24 @@ def check_one_host(address: Address) -> None:
     """UsageError if an address names several hosts."""
     if "," in address.host:
         raise UsageError(f"{address}: give one host")
+
+
+_HTTP_TIMEOUT_S = 10.0  # for an HTTP server to answer
+
+
+def http_connection(scheme: str, host: str) -> HTTPConnection:
+    """A connection to a host, perhaps with its port, that is not made yet.
+
+    Args:
+        scheme: one that ends in `https` or in `http`.
+        host: the host.
+    """
+    from http.client import HTTPConnection, HTTPSConnection  # only some connectors need it
+
+    if not scheme.endswith("https"):
+        return HTTPConnection(host, timeout=_HTTP_TIMEOUT_S)
+    context = ssl.create_default_context()
+    return HTTPSConnection(host, timeout=_HTTP_TIMEOUT_S, context=context)
 
 
 def basic_login(address: Address) -> dict[str, str]:

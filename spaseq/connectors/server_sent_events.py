@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import http.client
 import socket
-import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -18,7 +17,13 @@ from dataclasses import dataclass
 from spaseq import back_off
 from spaseq.connectors.address import Address
 from spaseq.connectors.base import Intake, MessageSource
-from spaseq.connectors.reconnecting import Reconnecting, basic_login, check_one_host, offer
+from spaseq.connectors.reconnecting import (
+    Reconnecting,
+    basic_login,
+    check_one_host,
+    http_connection,
+    offer,
+)
 from spaseq.errors import InputError
 from spaseq.logs.messages import UNNUMBERED, Message
 
@@ -98,7 +103,6 @@ class EventStreamParser:
 
 _MARK = "Last-Event-ID"
 _MEDIA_TYPE = "text/event-stream"
-_TIMEOUT_S = 10.0
 _LOOK_S = 0.1
 _AT_ONCE = 2**16  # bytes
 _MOST_BYTES = 256 * 2**20
@@ -126,7 +130,7 @@ class _EventStreamReading(Reconnecting):
 
     def once(self) -> None:
         """Read over one connection, until the intake stops or the connection is lost."""
-        connection = self._connection()
+        connection = http_connection(self._address.scheme, self._address.host)
         with closing(connection):
             try:
                 self._ask(connection)
@@ -141,13 +145,6 @@ class _EventStreamReading(Reconnecting):
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
                 with self._ending_with_the_intake(sock):
                     self._pass_on(response)
-
-    def _connection(self) -> http.client.HTTPConnection:
-        host = self._address.host
-        if self._address.scheme == "sse+http":
-            return http.client.HTTPConnection(host, timeout=_TIMEOUT_S)
-        context = ssl.create_default_context()
-        return http.client.HTTPSConnection(host, timeout=_TIMEOUT_S, context=context)
 
     def _ask(self, connection: http.client.HTTPConnection) -> None:
         """Ask for the events behind the last one."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import ssl
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -17,11 +16,10 @@ from typing import Any
 from spaseq.back_off import may_pass
 from spaseq.connectors.address import Address
 from spaseq.connectors.base import MessageSink, NotTaken, Parcel, Refusal
-from spaseq.connectors.reconnecting import basic_login
+from spaseq.connectors.reconnecting import basic_login, http_connection
 from spaseq.errors import UsageError
 from spaseq.message_text import one_line
 
-_TIMEOUT_S = 10.0
 _READ = 2**16  # bytes of a response; a longer one ends the connection
 
 
@@ -77,14 +75,7 @@ class WebhookSink(MessageSink):
 
     def _request(self, body: bytes, headers: dict[str, str]) -> tuple[int, str]:
         if self._connection is None:
-            host = self.address.host
-            self._connection = (
-                http.client.HTTPSConnection(
-                    host, timeout=_TIMEOUT_S, context=ssl.create_default_context()
-                )
-                if self.address.scheme == "https"
-                else http.client.HTTPConnection(host, timeout=_TIMEOUT_S)
-            )
+            self._connection = http_connection(self.address.scheme, self.address.host)
         self._connection.request(self._method, self._target, body, headers)
         with self._connection.getresponse() as response:
             response.read(_READ)

@@ -106,6 +106,14 @@ def test_all_mistakes_of_a_file_are_told(place: Path) -> None:
         assert said in result.stderr
 
 
+def test_a_lift_that_is_not_there_is_named_with_its_line(place: Path) -> None:
+    result = ran(place, f'lift = {{ Beats = "no.rq" }}\n{HEAD}{BEAT}')
+    assert result.status == 2
+    assert ":1: there is no" in result.stderr
+    result = ran(place, HEAD.replace("[[test]]", '[lift]\n\nBeats = "no.rq"\n[[test]]') + BEAT)
+    assert ":4: there is no" in result.stderr
+
+
 def test_a_query_with_a_mistake_is_a_mistake_of_its_tests(place: Path) -> None:
     (place / "silent.rq").write_text(SILENT.replace("SEQ(H; N!)", "SEQ(H; M!)"))
     result = ran(place, HEAD + BEAT)

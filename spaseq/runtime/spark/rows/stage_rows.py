@@ -340,6 +340,15 @@ def buckets(solutions: SolutionBatch, key: Sequence[str] | None, count: int) -> 
     return np.asarray(mixed % np.uint64(count), np.int32)
 
 
+def by_bucket(
+    solutions: SolutionBatch, key: Sequence[str] | None, count: int
+) -> Iterator[tuple[int, SolutionBatch]]:
+    """(bucket, its rows) of each bucket that has any; see `buckets`."""
+    bucket = buckets(solutions, key, count)
+    for number in np.unique(bucket).tolist():
+        yield number, solutions.take(np.flatnonzero(bucket == number))
+
+
 def _hashes(column: TermColumn) -> UInt64s:
     used = column.compact()
     distinct = [zlib.crc32(t.encode()) for t in used.terms.to_pylist()]

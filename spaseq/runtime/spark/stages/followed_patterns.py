@@ -46,7 +46,7 @@ from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.live.heartbeats import take_heartbeats
 from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.stream_events import StreamEvents, arrival_times
-from spaseq.runtime.spark.rows.stage_rows import SideRows, TaskReport, buckets, rows
+from spaseq.runtime.spark.rows.stage_rows import SideRows, TaskReport, by_bucket, rows
 from spaseq.runtime.spark.stages.pattern_stage import Solver
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.sources.broker_stream import BrokerStream
@@ -255,9 +255,7 @@ def packed(
     """
     group, (iri, partition) = groups.home[unit], origin
     columns = groups.units.plans[unit].patterns.columns
-    bucket = buckets(solutions, group.key(groups.units), count)
-    for b in np.unique(bucket).tolist():
-        mine = solutions.take(np.flatnonzero(bucket == b))
+    for b, mine in by_bucket(solutions, group.key(groups.units), count):
         payload = SolutionCodec(columns).encode(mine)
         whose = {"query": group.first, "bucket": b, "reader": unit}
         origin_columns = {"stream": group.streams.index(iri), "partition": partition}

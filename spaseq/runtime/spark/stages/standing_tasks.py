@@ -37,7 +37,7 @@ from spaseq.records import record
 from spaseq.runtime.arrivals.tie_numbering import numbered
 from spaseq.runtime.job.job import Stats
 from spaseq.runtime.live.stream_events import StreamEvents
-from spaseq.runtime.spark.rows.stage_rows import buckets
+from spaseq.runtime.spark.rows.stage_rows import by_bucket
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.runtime.spark.stages.standing_messages import (
     BatchOutline,
@@ -385,9 +385,7 @@ class _Matching:
             for (table, span), batches in tables.items() if unit not in self.failures else ():
                 columns = self._workshop.definition(table).plan.patterns.columns
                 rows = SolutionBatch.concat(batches, columns)
-                bucket = buckets(rows, reader.key, reader.buckets)
-                for number in np.unique(bucket).tolist():
-                    bucket_rows = rows.take(np.flatnonzero(bucket == number))
+                for number, bucket_rows in by_bucket(rows, reader.key, reader.buckets):
                     yield unit, number, packed(bucket_rows, columns, span)
 
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-import numpy as np
-
 from spaseq import thresholds
 from spaseq.algebra.answer_blocks import answers_of
 from spaseq.algebra.answers import Answer, PartialAnswer
@@ -26,7 +24,7 @@ from spaseq.plan.families import Family, UnitPlan, split_key
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.binding import asks_endpoints
 from spaseq.runtime.pushed_units import PushedUnit
-from spaseq.runtime.spark.rows.stage_rows import buckets, merged
+from spaseq.runtime.spark.rows.stage_rows import by_bucket, merged
 from spaseq.runtime.spark.stages.standing_messages import (
     JUDGED,
     LoggedStep,
@@ -194,9 +192,7 @@ class RemoteSequence:
         """Take solutions on events that are numbered."""
         assert not isinstance(rows, EventRows)  # single events are pushed in this process only
         columns = self._unit.plan.patterns.columns
-        bucket = buckets(rows, self._key, len(self._parts))
-        for number in np.unique(bucket).tolist():
-            bucket_rows = rows.take(np.flatnonzero(bucket == number))
+        for number, bucket_rows in by_bucket(rows, self._key, len(self._parts)):
             self.take(number, JUDGED, packed(bucket_rows, columns))
 
     def steps(self, watermark: int) -> list[StageStep]:
