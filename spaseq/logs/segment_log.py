@@ -146,12 +146,6 @@ class SegmentLog:
         """The index of the first record that is still there."""
         return self._segments[0].first
 
-    @property
-    def size(self) -> int:
-        """The bytes on disk."""
-        with self._lock:
-            return sum(segment.size for segment in self._segments)
-
     def append(self, records: Sequence[bytes], width: int = 1) -> int:
         """Hand in records, which the next `commit` writes all or none of; the first one's index.
 

@@ -328,13 +328,6 @@ class StandingRun:
         """A query; UnknownQuery if there is none with this name."""
         return self._loop.requests.look(lambda: self._view(self._known(name).name))
 
-    def plan(self, name: str) -> QueryPlan:
-        """The plan of a query; UnknownQuery if there is none with this name."""
-        plan = self._loop.requests.look(lambda: self._loop.queries.plan_of(name))
-        if plan is None:
-            raise UnknownQuery(f"there is no query {name}")
-        return plan
-
     def given_streams(self) -> set[str]:
         """The IRIs of the run's streams, and of those that its queries register."""
         registered = {plan.identity.register for plan in self.plans().values()}

@@ -27,7 +27,6 @@ from spaseq.lang.depth import make_room_for_any
 from spaseq.options import StageOptions, StateLimits
 from spaseq.plan.families import QueryUnits
 from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
-from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
 from spaseq.runtime.group_stage import GroupStage
@@ -235,10 +234,6 @@ class BucketState:
             f"checkpoint {self.directory} cannot be resumed: {reason}. Restore the directory from "
             "a copy, or start again with an empty one"
         ) from cause
-
-    def columns(self, unit: int) -> SolutionColumns:
-        """The columns of the solutions of a unit of queries."""
-        return self.units.plans[unit].patterns.columns
 
     def times(self, meta: Meta) -> tuple[int, ...]:
         """Per stream of the group the time (ms) at or before which no event follows."""
