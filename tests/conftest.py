@@ -35,7 +35,7 @@ from hypothesis import settings
 from spaseq.compiled.cache import choose_cache_directory
 from spaseq.compiled.mode import compile_from_now_on
 from spaseq.memory import collection_paused, keep_for_good
-from tests.sizes import THOROUGH, repeated
+from tests.sizes import left_to_larger_runs
 from tests.thresholds import Force, forced
 
 sys.dont_write_bytecode = False
@@ -120,12 +120,12 @@ def _bytecode_made_once() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave combinations to the thorough run, and divide the tests among the processes.
+    """Leave combinations to larger runs, and divide the tests among the processes.
 
     The tests on Spark come first, in two groups; the tests of each other file are another group.
     """
-    for item in repeated(items):
-        item.add_marker(THOROUGH)
+    for item, mark in left_to_larger_runs(items):
+        item.add_marker(mark)
     items.sort(
         key=lambda item: (
             item.get_closest_marker("spark") is None,

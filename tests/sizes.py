@@ -14,7 +14,10 @@ SLOW = pytest.mark.slow
 
 def sizes(few: int, many: int, most: int | None = None) -> pytest.MarkDecorator:
     """Parametrise a test with `examples`, the number of examples it tries."""
-    numbers = [few, pytest.param(many, marks=THOROUGH)]
+    numbers = [
+        pytest.param(few, marks=pytest.mark.few),
+        pytest.param(many, marks=[pytest.mark.many, THOROUGH]),
+    ]
     if most is not None:
         numbers.append(pytest.param(most, marks=SLOW))
     return pytest.mark.parametrize("examples", numbers)
@@ -30,22 +33,30 @@ def first_rows_of(rows: Sequence[Sequence[Any]], few: int) -> list[Any]:
     return [*rows[:few], *(pytest.param(*row, marks=THOROUGH) for row in rows[few:])]
 
 
-def repeated(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
-    """Combinations that tests with the mark `each_once` leave to the thorough run.
+def left_to_larger_runs(items: Sequence[pytest.Item]) -> Iterator[tuple[pytest.Item, Any]]:
+    """Items that a larger run tries, with the mark of that run.
 
-    Such a test has several parameters. By default it has as many combinations as the parameter with
-    the most values, and each value of each parameter stands in one of them.
+    A test with the mark `each_once` has several parameters. By default it has as many combinations
+    as the parameter with the most values, and each value of each parameter stands in one of them.
+    If thorough, it has all combinations with few examples, and those with many examples. Another
+    test has few examples only by default: many examples have the few among them.
     """
-    tests = defaultdict[str, list[pytest.Item]](list)
+    tests = defaultdict[tuple[str, bool], list[pytest.Item]](list)
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
-        if "each_once" in marks and not marks & {"thorough", "slow"}:
-            tests[item.nodeid.partition("[")[0]].append(item)
-    for own in tests.values():
+        if "slow" in marks:
+            continue
+        if "each_once" not in marks:
+            if {"few", "thorough"} <= marks:
+                yield item, SLOW
+        elif "many" in marks or "thorough" not in marks:
+            tests[item.nodeid.partition("[")[0], "many" in marks].append(item)
+    for (_, many), own in tests.items():
         rows = [_values(item) for item in own]
         columns = [[*dict.fromkeys(column)] for column in zip(*rows, strict=True)]
         needed = {_row(columns, number) for number in range(max(map(len, columns)))}
-        yield from (item for item, row in zip(own, rows, strict=True) if row not in needed)
+        left = (item for item, row in zip(own, rows, strict=True) if row not in needed)
+        yield from ((item, SLOW if many else THOROUGH) for item in left)
 
 
 def _values(item: pytest.Item) -> tuple[Any, ...]:

@@ -187,7 +187,7 @@ TEXTS = [
 ] + [PLAIN]
 
 
-@sizes(20, 80, 1000)
+@sizes(20, 40, 1000)
 def test_answers_are_those_over_the_events_from_when_a_query_came(examples: int) -> None:
     """Each query by itself over the events between its coming and its going."""
     for seed in range(examples):

@@ -135,7 +135,7 @@ def of_one_stream(text: str) -> str:
 
 
 @pytest.mark.each_once
-@sizes(1, 8)
+@sizes(1, 4, 8)
 @pytest.mark.parametrize("streams", [1, 2])
 @pytest.mark.parametrize("name", QUERIES)
 def test_however_events_are_pushed(name: str, streams: int, examples: int) -> None:

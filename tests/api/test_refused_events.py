@@ -49,7 +49,7 @@ def plain(matches: list[Match]) -> list[object]:
     return [(a.first, a.end, a.trace, a.bindings) for a in (m.answer for m in matches)]
 
 
-@sizes(1, 8)
+@sizes(1, 4, 8)
 @pytest.mark.parametrize("name", QUERIES)
 def test_refused_events_change_no_answer(name: str, examples: int) -> None:
     for seed in range(examples):

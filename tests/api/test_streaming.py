@@ -143,7 +143,7 @@ def test_bad_events_lose_no_good_ones() -> None:
         list(spaseq.run(FALLING, {"S": iter(given)}))  # type: ignore[list-item]
 
 
-@sizes(1, 6)
+@sizes(1, 3, 6)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_streamed_run_is_like_a_sorted_one(name: str, examples: int) -> None:
     """One stream is a generator and the other a list, or both are generators."""

@@ -23,7 +23,7 @@ from tests.sizes import sizes
 from tests.thresholds import Force
 
 _EXAMPLES = int(os.environ.get("SPASEQ_AGREEMENT_EXAMPLES", "60"))
-_SIZES = sizes(min(5, _EXAMPLES), min(24, _EXAMPLES), _EXAMPLES)
+_SIZES = sizes(min(5, _EXAMPLES), min(12, _EXAMPLES), _EXAMPLES)
 _STRATEGIES = ("", "NEXT", "LAST", "MAX", "STRICT")
 
 

@@ -22,7 +22,7 @@ from tests.automaton.keyed_streams import (
     stream,
     used,
 )
-from tests.sizes import first_of
+from tests.sizes import SLOW, first_of
 
 PLAIN = {n: f"?{n.lower()} :k ?k" for n in "ABCNM"}
 """GPMs that do not look at one another."""
@@ -71,7 +71,9 @@ def test_sets(sequence: str, within: str, partition: str, keys: int) -> None:
     check(query(sequence, patterns, within, partition=partition), events, SetSequencer)
 
 
-@pytest.mark.parametrize("size", first_of([(250, 1), (500, 1), (500, 3)], 1), ids=str)
+@pytest.mark.parametrize(
+    "size", [*first_of([(250, 1), (500, 3)], 1), pytest.param((500, 1), marks=SLOW)], ids=str
+)
 @pytest.mark.parametrize(
     ("sequence", "within"),
     [

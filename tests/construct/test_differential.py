@@ -55,7 +55,7 @@ def ended(matches: list[Match]) -> list[tuple[int, Triples]]:
     return [(m.answer.end[0], renamed(list(m.answer.graph or ()))) for m in matches]
 
 
-@sizes(20, 60, 300)
+@sizes(20, 40, 300)
 def test_construct_gives_the_events_of_the_page(examples: int) -> None:
     tried = made = blank = 0
     for number in range(examples):
@@ -86,7 +86,7 @@ WHERE {{{{ SEQ({{sequence}})
   DEFINE GPM Z ON D, S1 {{{{ ?s ?r ?t }}}} }}}}"""
 
 
-@sizes(8, 40, 200)
+@sizes(8, 20, 200)
 def test_a_query_reads_the_stream_that_another_registers(examples: int) -> None:
     answers = [chained(seeded(f"chain:{SEED}:{number}")) for number in range(examples)]
     assert sum(n > 0 for n in answers) > examples // 5

@@ -35,7 +35,7 @@ def _observed(example: Case) -> Observed | None:
     return observer.observed()
 
 
-@sizes(25, 60, 1000)
+@sizes(25, 40, 1000)
 def test_there_is_a_cause_just_if_there_is_no_answer(examples: int) -> None:
     @settings(max_examples=examples, deadline=None, database=None)
     @given(st.randoms(use_true_random=False))

@@ -23,7 +23,7 @@ PEAK_MB = 1000
 SHARES = {"n-quads": 40, "n-quads-12": 20, "n-triples": 20}
 """Hundredths of the mutations of the slow run; the other targets share the rest."""
 
-QUICK = {"n-quads": 2000, "n-quads-12": 1000, "n-triples": 1000}
+QUICK = {"n-quads": 800, "n-quads-12": 400, "n-triples": 400}
 """Mutations of the thorough run; 100 unless said."""
 
 

@@ -140,7 +140,7 @@ def check(events: Sequence[Sequence[Triple]], kb: Kb, pattern: str) -> None:
 @given(d.events, d.kbs, d.groups)
 @example([[]], {}, "{ VALUES ?x { <http://e/a> UNDEF } }")
 @pytest.mark.thorough
-@settings(UNHURRIED, max_examples=300)
+@settings(UNHURRIED, max_examples=150)
 def test_some(events: list[list[Triple]], kb: Kb, pattern: str) -> None:
     check(events, kb, pattern)
 

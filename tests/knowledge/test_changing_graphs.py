@@ -79,12 +79,12 @@ def agrees(case: Case) -> None:
     assert of_pushes(case) == expected, case.query()
 
 
-@sizes(5, 40, 5000)
+@sizes(5, 16, 5000)
 def test_runs_agree_with_an_evaluation_event_by_event(examples: int) -> None:
     settings(max_examples=examples, deadline=None)(given(cases())(agrees))()
 
 
-@sizes(5, 40, 5000)
+@sizes(5, 16, 5000)
 def test_changes_in_columns_agree(examples: int) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(cases(), st.sampled_from([0, 1, 2, 8]))
@@ -95,7 +95,7 @@ def test_changes_in_columns_agree(examples: int) -> None:
     check()
 
 
-@sizes(5, 40)
+@sizes(5, 16, 40)
 def test_terms_of_values_that_have_gone_are_forgotten(examples: int) -> None:
     with forced("unused_terms=0"):
         settings(max_examples=examples, deadline=None)(given(cases())(agrees))()
@@ -110,7 +110,7 @@ ENTAILED = (
 )
 
 
-@sizes(5, 40)
+@sizes(5, 16, 40)
 def test_entailment_follows_changes(examples: int) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(cases(), st.lists(st.sampled_from(ENTAILED), min_size=1, max_size=2))
@@ -144,7 +144,7 @@ def of_restarts(case: Case) -> Counter[object]:
     return shown(found)
 
 
-@sizes(5, 20)
+@sizes(5, 10, 20)
 def test_restarts_change_nothing(examples: int) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(cases())
@@ -288,7 +288,7 @@ def dumped(case: Case, path: Path, runtime: Literal["local", "spark"]) -> set[st
     return set(path.read_text().splitlines())
 
 
-@sizes(4, 20)
+@sizes(4, 10, 20)
 def test_a_dump_has_the_last_state(examples: int, tmp_path: Path) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(cases().filter(lambda case: case.maintainers))

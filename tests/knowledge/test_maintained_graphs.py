@@ -65,7 +65,7 @@ def from_place(case: Case, place: int) -> Case:
     return replace(case, events=tuple(kept))
 
 
-@sizes(5, 20)
+@sizes(5, 10, 20)
 def test_a_query_that_comes_later_sees_all_changes(examples: int) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(

@@ -39,7 +39,7 @@ def owners(matches: list[spaseq.Match]) -> list[tuple[int, str]]:
     return [(int(m.trace[-1].time.timestamp()), m.bindings["o"].n3()[16:-1]) for m in matches]
 
 
-@sizes(20, 60)
+@sizes(20, 40, 60)
 def test_updates_agree_with_an_evaluation_event_by_event(examples: int) -> None:
     several = st.booleans(), st.booleans(), st.sampled_from(["least", "never"])
     settings(max_examples=examples, deadline=None)(given(cases(), *several)(check_updates))()

@@ -162,7 +162,7 @@ def window_cases(draw: st.DrawFn) -> WindowCase:
     return WindowCase(*given, extent, draw(st.sampled_from(changes[: 1 if patterns[1:] else 3])))
 
 
-@sizes(4, 40)
+@sizes(4, 16, 40)
 def test_runs_agree_with_an_evaluation_close_by_close(examples: int) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(window_cases())
@@ -174,7 +174,7 @@ def test_runs_agree_with_an_evaluation_close_by_close(examples: int) -> None:
     check()
 
 
-@sizes(4, 20)
+@sizes(4, 10, 20)
 def test_restarts_change_nothing(examples: int) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(window_cases())

@@ -29,7 +29,7 @@ def test_canonical_text_parses_to_the_same_tree_and_is_a_fixpoint(text: str) -> 
     canonical(text)
 
 
-@sizes(100, 600)
+@sizes(100, 300, 600)
 def test_canonical_texts_of_generated_queries(examples: int) -> None:
     texts = [case(seeded(f"format:{n}")).query for n in range(examples)]
     assert len({canonical(text) for text in texts}) > 0.9 * examples

@@ -79,6 +79,7 @@ def _shown(match: spaseq.Match, names: dict[int, str], value: bool) -> str:
     return n.split('"')[1]
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("runtime", [*RUNTIMES, "pushed"])
 @pytest.mark.parametrize(("spans", "words", "expected"), CASES)
 def test_now(spans: list[str], words: str, expected: list[str], runtime: str) -> None:

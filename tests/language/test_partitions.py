@@ -22,6 +22,7 @@ def graph(predicate: str) -> str:
     return f'<http://example/it> <http://example/{predicate}> "1" ; <http://example/key> "k" .'
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize(
     ("gpm", "answers"),

@@ -36,6 +36,7 @@ TWO_STREAMS = {
 """a1 and b2 share (5 s, 0); b1 and c1 share (5 s, 1); c2 stands at (6 s, 0)."""
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize(
     ("streams", "sequence", "answers"),

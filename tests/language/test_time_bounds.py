@@ -62,7 +62,7 @@ def spread(random: Random) -> list[int]:
     return sorted(max(-most, min(most, time)) for time in near)
 
 
-@sizes(4, 24, 60)
+@sizes(4, 12, 60)
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_evaluators_agree_near_the_bounds(name: str, examples: int) -> None:
     found = 0

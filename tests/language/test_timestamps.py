@@ -32,6 +32,7 @@ def seconds(operator: str, second: int) -> str:
     return f'TIMESTAMP(A) {operator} "1970-01-01T00:00:0{second}Z"^^xsd:dateTime'
 
 
+@pytest.mark.each_once
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize(
     ("sequence", "condition", "words", "answers"),

@@ -52,7 +52,7 @@ def test_cell(row: str, value: list[str], tmp_path: Path) -> None:
         assert (found, bad) == ([value], [])
 
 
-@sizes(100, 2000, 5000)
+@sizes(100, 600, 5000)
 def test_blocks_read_as_columns_have_the_rows_that_are_read_one_by_one(examples: int) -> None:
     usual = ("a,b", "x,", ",", "1,2", "a b, c ", "ä,é", "\ufeffa,b")
     lines = st.sampled_from([*usual, "", "a", "a,b,c", '"a",b', '"a,b', "a,b\r"])

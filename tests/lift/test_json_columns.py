@@ -98,7 +98,7 @@ LINES = st.one_of(
 )
 
 
-@sizes(50, 300, 5_000)
+@sizes(50, 150, 5_000)
 def test_columns_give_what_rows_give(examples: int) -> None:
     @settings(max_examples=examples, deadline=None, database=None)
     @given(st.lists(LINES, max_size=6), st.booleans(), st.sampled_from([1, 2, 200]))
@@ -110,7 +110,7 @@ def test_columns_give_what_rows_give(examples: int) -> None:
     check()
 
 
-@sizes(50, 300, 5_000)
+@sizes(50, 150, 5_000)
 def test_damaged_bytes(examples: int) -> None:
     @settings(max_examples=examples, deadline=None, database=None)
     @given(st.lists(USUAL, min_size=1, max_size=4), st.data())
@@ -123,7 +123,7 @@ def test_damaged_bytes(examples: int) -> None:
     check()
 
 
-@sizes(40, 400, 3_000)
+@sizes(40, 150, 3_000)
 def test_doubles_are_rounded_as_python_rounds_them(examples: int) -> None:
     @settings(max_examples=examples, deadline=None, database=None)
     @given(st.lists(NUMBERS, min_size=1, max_size=50))

@@ -152,7 +152,7 @@ def lifted(
     return events, [*bad, *sorted(losses.items())], maker.filtered
 
 
-@sizes(25, 150, 3000)
+@sizes(25, 60, 3000)
 def test_columns_give_what_rows_give(examples: int) -> None:
     @settings(max_examples=examples, deadline=None, database=None)
     @given(lifts(), tables())
@@ -174,7 +174,7 @@ LEXICAL = st.one_of(
 )
 
 
-@sizes(25, 150, 3000)
+@sizes(25, 60, 3000)
 def test_casts_of_strings(examples: int) -> None:
     lift = lift_of(
         ":s " + " ; ".join(f":{name} ?{name}" for name in CASTS),
@@ -197,7 +197,7 @@ def test_casts_of_strings(examples: int) -> None:
 TYPES = (*CASTS, "string", "boolean", "float", "date")
 
 
-@sizes(25, 150, 3000)
+@sizes(25, 60, 3000)
 def test_types_of_fields(examples: int) -> None:
     lift = lift_of(":s :p ?x ; :q 1", "FILTER(BOUND(?y))")
 

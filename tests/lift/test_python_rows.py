@@ -75,7 +75,7 @@ FIELDS = Fields(
 )
 
 
-@sizes(100, 400, 3000)
+@sizes(100, 200, 3000)
 def test_dicts_as_columns_give_what_they_give_one_by_one(examples: int) -> None:
     kinds = (st.text(), st.integers(), st.floats(), st.booleans(), VALUES)
 

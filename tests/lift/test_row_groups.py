@@ -165,7 +165,7 @@ def lifts(draw: Any) -> str:
     return lift.replace(" }}", f" {test} }}") if test else lift
 
 
-@sizes(8, 60, 6000)
+@sizes(8, 24, 6000)
 def test_row_groups_change_nothing(examples: int, tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
 

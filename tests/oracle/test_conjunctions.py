@@ -71,14 +71,14 @@ def run(features: frozenset[str], examples: int, seed: str, needed: str = "regis
     return tally
 
 
-@sizes(5, 80, 400)
+@sizes(5, 30, 400)
 def test_without_conditions(examples: int) -> None:
     tally = run(PLAIN, examples, SEED, "compiled-compact")
     for conjunction in ("&", "AND"):
         assert tally.by[conjunction, "compiled-compact"] >= examples // 20
 
 
-@sizes(5, 40, 250)
+@sizes(5, 15, 250)
 def test_with_conditions(examples: int) -> None:
     tally = run(CORRELATED, examples, SEED)
     assert tally.answered["&"] >= examples // 20
@@ -163,7 +163,7 @@ def in_any_order(choices: Choices) -> Case:
     return crowded(example) if "&" in sequence else example
 
 
-@sizes(6, 50, 600)
+@sizes(6, 20, 600)
 def test_in_any_order(examples: int) -> None:
     tally = Tally()
     for number in range(examples):
@@ -237,7 +237,7 @@ def at_one_instant(choices: Choices) -> Case:
     return Case(query, frozenset(["&" if "&" in sequence else "AND", "ties"]), streams)
 
 
-@sizes(6, 50, 600)
+@sizes(6, 20, 600)
 def test_at_one_instant(examples: int) -> None:
     tally = Tally()
     for number in range(examples):

@@ -12,7 +12,7 @@ from tests.sizes import sizes
 FIRST = int(os.environ.get("SPASEQ_ORACLE_FIRST", "0"))
 
 
-@sizes(6, 30, 3000)
+@sizes(6, 15, 3000)
 def test_forced_thresholds(examples: int) -> None:
     """`SPASEQ_ORACLE_FIRST` sets the number of the first case."""
     found = run(FIRST, examples)

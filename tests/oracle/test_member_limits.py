@@ -117,7 +117,7 @@ def check(number: int) -> tuple[bool, bool, bool]:
     return begins, begins and failed, begins and answered
 
 
-@sizes(25, 80, 1000)
+@sizes(25, 50, 1000)
 def test_each_member_fails_as_if_alone(examples: int) -> None:
     found = [check(number) for number in range(examples)]
     begun, failed, answered = (sum(column) for column in zip(*found, strict=True))

@@ -78,7 +78,7 @@ def tried(seed: str, examples: int) -> Counter[str]:
     return counts
 
 
-@sizes(8, 40, 3000)
+@sizes(8, 20, 3000)
 def test_muted_answers(examples: int) -> None:
     counts = tried("muted", examples)
     assert counts["with muted answers"] >= examples // 10

@@ -148,13 +148,13 @@ def smallest(made: list[int], chance: str) -> str | None:
     return check(example)
 
 
-@sizes(8, 60, 300)
+@sizes(8, 24, 300)
 def test_some(examples: int) -> None:
     counts = run(examples, SEED)
     assert counts.found["(all)"] >= examples / 3
 
 
-@sizes(4, 16, 40)
+@sizes(4, 8, 40)
 def test_fresh(examples: int) -> None:
     run(examples, f"fresh{time_ns()}")
 

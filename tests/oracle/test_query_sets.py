@@ -130,10 +130,11 @@ def test_sets_on_spark(
 
 @pytest.mark.spark
 @pytest.mark.thorough
-def test_followed_sets_on_spark(spark: Any, tmp_path: Path, force: Force) -> None:
+@pytest.mark.parametrize("examples", [12, pytest.param(30, marks=pytest.mark.slow)])
+def test_followed_sets_on_spark(spark: Any, tmp_path: Path, examples: int, force: Force) -> None:
     """The run is resumed twice."""
     force("family_queries=2")
-    queries = sets_of(f"followed{SEED}", SETS or 30)
+    queries = sets_of(f"followed{SEED}", SETS or examples)
     files, random, found = tmp_path / "files", Random(1), []
     work = job_of(queries, files)
     cases = [*{id(own): own for _, own, _ in queries}.values()]

@@ -47,7 +47,7 @@ def test_a_query_that_reads_two_others_brings_them_together() -> None:
     assert [group.members for group in groups(plans)] == [(0, 1, 2), (3,)]
 
 
-@sizes(15, 48, 120)
+@sizes(15, 30, 120)
 def test_chains_give_the_answers_of_a_bounded_run(examples: int) -> None:
     read = 0
     for number in range(examples):

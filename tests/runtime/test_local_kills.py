@@ -221,8 +221,8 @@ def _loop(place: Path, kills: int, seconds: float = math.inf) -> None:
 
 
 @pytest.mark.thorough
-def test_twenty_kills(tmp_path: Path) -> None:
-    _loop(tmp_path, 20)
+def test_ten_kills(tmp_path: Path) -> None:
+    _loop(tmp_path, 10)
 
 
 @pytest.mark.slow

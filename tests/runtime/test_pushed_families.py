@@ -188,7 +188,7 @@ def test_queries_that_call_functions_fail_apart() -> None:
         unregister("http://e/fragile")
 
 
-@sizes(3, 20, 500)
+@sizes(3, 8, 500)
 def test_any_members_at_any_time(examples: int) -> None:
     """Each member by itself over the events between its coming and its going."""
     for seed in range(examples):
@@ -239,7 +239,7 @@ CHANGES: list[dict[str, str]] = [
 ]
 
 
-@sizes(2, 20, 500)
+@sizes(2, 8, 500)
 def test_a_family_goes_on_from_its_snapshot(examples: int) -> None:
     """Members come and go; each member's answers are those of a family that was never stopped."""
     restarts = 0

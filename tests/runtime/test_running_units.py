@@ -56,7 +56,7 @@ def answers(queries: list[str], more: list[str], seed: int) -> list[list[Match]]
     return found
 
 
-@sizes(2, 8, 100)
+@sizes(2, 4, 100)
 def test_drawn_queries_have_the_answers_that_they_have_if_each_is_asked(
     examples: int, force: Force
 ) -> None:

@@ -89,7 +89,7 @@ def test_kills_while_a_graph_changes(tmp_path: Path, how: str) -> None:
     file.write_text(owner(0))
     configuration.write_text(CONFIGURATION)
     graph, number, first = (FILED if how == "file" else OWNERS), 0, 0
-    for _ in range(3):
+    for _ in range(2):
         server = Command(configuration)
         with server.client() as http:
             http.put("/kb", params={"graph": OWNERS}, content=owner(first), headers=TURTLE)

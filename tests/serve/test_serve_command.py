@@ -94,7 +94,7 @@ def test_sigterm_saves_the_state_and_the_next_server_goes_on(configuration: Path
 @pytest.mark.parametrize(
     ("runtime", "pause", "longest", "most"),
     [
-        pytest.param("local", 0.02, 1.5, 1000, marks=pytest.mark.thorough),
+        pytest.param("local", 0.02, 1.5, 12, marks=pytest.mark.thorough),
         pytest.param("spark", 0.3, 8.0, 3, marks=[pytest.mark.spark(apart=True), pytest.mark.slow]),
     ],
 )

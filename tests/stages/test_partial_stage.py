@@ -70,13 +70,13 @@ LOOPS = ["A; L+; C", "A: L+[:]; M", "A; L++; C", "A: L*; C", "A; L?; C", "(A: L)
 REGISTERS = ["A; R+; C", "A: H; B", "A: R+; H", "M!; A; H; B", "A; (H | L); C", "A: L+; A"]
 
 
-@sizes(1, 6)
+@sizes(1, 3, 6)
 @pytest.mark.parametrize("sequence", ROWS + LOOPS + REGISTERS)
 def test_numbers_and_matches_agree(sequence: str, examples: int) -> None:
     _agree(plan_of(sequence, "", 20 if sequence in LONG else 4), examples)
 
 
-@sizes(1, 6)
+@sizes(1, 3, 6)
 @pytest.mark.parametrize("sequence", ROWS)
 def test_numbers_and_matches_agree_with_a_partition(sequence: str, examples: int) -> None:
     if "M" not in sequence:
@@ -84,7 +84,7 @@ def test_numbers_and_matches_agree_with_a_partition(sequence: str, examples: int
 
 
 @pytest.mark.each_once
-@sizes(1, 6)
+@sizes(1, 3, 6)
 @pytest.mark.parametrize("partition", ["", "PARTITION BY (?k)"])
 @pytest.mark.parametrize("sequence", LONG)
 def test_numbers_and_matches_agree_if_windows_close_in_the_batch(

@@ -63,7 +63,7 @@ def assert_the_same_for_all_cuts(
     return exceeded
 
 
-@sizes(3, 12)
+@sizes(3, 6, 12)
 def test_every_evaluator_fails_at_an_instant_that_does_not_depend_on_batches(examples: int) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(cases(), st.integers(0, 4), st.randoms(use_true_random=False))

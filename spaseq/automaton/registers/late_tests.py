@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import replace
+from itertools import product
 
 from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.alternatives import AlternativeEdge
 from spaseq.automaton.program.bound_variables import BoundVariables
 from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import Edge, LateFilter, Program
+from spaseq.automaton.program.nfa import LateFilter, Program
 from spaseq.automaton.registers.compiled.edge_tests import (
     FLIPPED,
     EdgeTests,
@@ -79,9 +80,10 @@ class LateTests:
     ) -> Place:
         """The place of a single variable that the step knows, in the order of the operands."""
         if name not in self._gpms[steps[0].take.gpm].certain:
-            for binder in self._binders(name):
-                if not all(_comes_before(binder.edge, step.edge) for step in steps):
-                    raise NoKernel(f"a late FILTER may not know ?{name}")
+            binders = {binder.edge.operands for binder in self._binders(name)}
+            readers = {step.edge.operands for step in steps}
+            if not all(_comes_before(*both) for both in product(binders, readers)):
+                raise NoKernel(f"a late FILTER may not know ?{name}")
         gpm = self._gpms[taking.take.gpm]
         if name in gpm.certain:
             return SolutionValue(name)
@@ -117,9 +119,9 @@ class LateTests:
         return [t for t in self._takes if name in self._gpms[t.take.gpm].variables]
 
 
-def _comes_before(one: Edge, other: Edge) -> bool:
-    """Whether a step is in an earlier operand of a bracket than another step."""
-    for mine, its in zip(one.operands, other.operands, strict=False):
+def _comes_before(one: Sequence[int], other: Sequence[int]) -> bool:
+    """Whether a step is in an earlier operand of a bracket than another; both by their operands."""
+    for mine, its in zip(one, other, strict=False):
         if mine != its:
             return mine // 2 == its // 2 and mine < its
     return False

@@ -22,7 +22,7 @@ from tests.automaton.keyed_streams import (
     solutions,
     stream,
 )
-from tests.sizes import first_of, first_rows_of
+from tests.sizes import SLOW, first_of, first_rows_of
 
 STEPS = {
     **KEYED,
@@ -120,7 +120,9 @@ def answers_of_both(compiled: QueryPlan, python: QueryPlan, events: list[Event])
     return agreed(compiled, python, events, pieces=[37, *[1] * 8], restarts=[len(events) // 2])
 
 
-@pytest.mark.parametrize("size", first_of([(200, 1), (400, 1), (400, 3)], 1), ids=str)
+@pytest.mark.parametrize(
+    "size", [*first_of([(200, 1), (400, 3)], 1), pytest.param((400, 1), marks=SLOW)], ids=str
+)
 @pytest.mark.parametrize(
     ("sequence", "within"),
     [row for rows in (OWN, GREEDY, LAST, UNTIL, RUNNING) for row in first_rows_of(rows, 4)],

@@ -87,7 +87,7 @@ def drawn(choices: Choices) -> Case:
     return Case(query, frozenset(["places"]), {STREAMS[0]: events}, {KB: graph})
 
 
-@sizes(8, 30, 200)
+@sizes(8, 16, 200)
 def test_copies_of_places(examples: int) -> None:
     for name, function in FUNCTIONS.items():
         register_custom_function(URIRef(GEOF + name), function, override=True)

@@ -60,7 +60,7 @@ def parsed(text: str) -> list[tuple[str, ...]] | None:
     return [(str(q.subject), str(q.predicate), str(q.object)) for q in quads]
 
 
-@sizes(300, 1500)
+@sizes(300, 600, 1500)
 def test_what_is_read_at_once_is_what_a_parser_reads(examples: int) -> None:
     @settings(max_examples=examples, database=None)
     @given(st.lists(lines, max_size=3).map("".join))

@@ -25,7 +25,7 @@ from spaseq.kb.load import load_kb
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.live import graph_log
 from spaseq.runtime.live.graph_log import GraphLog, LoggedChange, first_graphs, first_hash
-from tests.sizes import first_of
+from tests.sizes import SLOW, first_of
 
 OWNERS, LIMITS = "http://e/owners", "http://e/limits"
 GRAPHS = (OWNERS, LIMITS)
@@ -276,7 +276,7 @@ with opened(Path(sys.argv[1])) as log:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=SLOW) for seed in (1, 2))])
 def test_a_killed_writer_keeps_what_it_has_said(tmp_path: Path, seed: int) -> None:
     draw, said = random.Random(seed), -1
     for _ in range(8):

@@ -98,7 +98,7 @@ def outcome(
     return answers, failures
 
 
-@sizes(2, 12)
+@sizes(2, 6, 12)
 def test_answers_and_failures_do_not_depend_on_batches(examples: int) -> None:
     for number in range(examples):
         chance = Random(number)

@@ -35,7 +35,7 @@ from spaseq.sinks.answer_json import answer_json
 from spaseq.sources.broker_stream import BrokerStream
 from spaseq.sources.files import FileSource
 from tests.runtime.live.live_jobs import IRI, QUERY, events, expected_lines, job_of, lines
-from tests.sizes import first_of, first_rows_of
+from tests.sizes import SLOW, first_of, first_rows_of
 from tests.thresholds import Force
 
 OTHER = "http://example/other"
@@ -301,9 +301,12 @@ class Span(NamedTuple):
 
 
 @pytest.mark.parametrize(
-    ("seed", "count"), first_rows_of([(0, 150), *((seed, 300) for seed in range(4))], 1)
+    ("seed", "count", "fewest"),
+    [
+        *first_rows_of([(0, 150, 2), *((seed, 300, 2 + seed % 2 * 6) for seed in range(4))], 1),
+        *(pytest.param(seed, 300, 8 - seed % 2 * 6, marks=SLOW) for seed in range(4)),
+    ],
 )
-@pytest.mark.parametrize("fewest", first_of([2, 8], 1))
 def test_kills_change_nothing(
     tmp_path: Path,
     seed: int,

@@ -89,12 +89,9 @@ JSONLD = json.dumps(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        pytest.param("1.trig", TRIG, id="trig"),
-        pytest.param("1.jsonld", JSONLD, id="jsonld", marks=pytest.mark.thorough),
-    ],
+    ("name", "text"), [("1.trig", TRIG), ("1.jsonld", JSONLD)], ids=["trig", "jsonld"]
 )
 def test_documents_that_arrive(rdf: Any, tmp_path: Path, name: str, text: str) -> None:
     incoming = tmp_path / "incoming"
