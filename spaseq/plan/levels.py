@@ -64,19 +64,13 @@ def with_levels(plan: QueryPlan, resolved: Resolved, disabled: Collection[str]) 
     A sequence of one step has no partial matches, and so no levels.
 
     Raises:
-        UsageError: the query has windows, or its first steps may end in a negated step under
-            WITHIN n EVENTS.
+        UsageError: the first steps may end in a negated step under WITHIN n EVENTS.
     """
     chains = prefixes(plan.sequence.chain)
     if isinstance(plan.sequence.window, Counted):
         chains = [_not_greedy(chain) for chain in chains]
     if len(chains) < 2:
         return plan
-    if plan.inputs.windows:
-        raise UsageError(
-            f"query {plan.identity.title} has windows: partial matches of such a query are not "
-            "reported; leave it out of the run that reports those of the others"
-        )
     levels = [_level(plan, resolved, chain, disabled) for chain in chains]
     if isinstance(plan.sequence.window, Counted) and any(map(_ends_in_negation, levels)):
         raise UsageError(

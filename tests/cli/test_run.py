@@ -310,6 +310,28 @@ def test_a_partial_match_of_construct_has_the_template_s_variables(place: Place)
     assert lines
 
 
+def test_queries_on_windows_have_partial_matches_beside_others(place: Place) -> None:
+    """A second's price is high at 00:01, and none is over 100 in the ten seconds after that."""
+    window = """PREFIX : <http://example/> SELECT ?high WITHIN 10 SECONDS
+        FROM STREAM S1 <http://example/stream?a=1> FROM WINDOW W ON S1 RANGE 1 SECONDS
+        WHERE { SEQ(High; Over)
+          DEFINE GPM High ON W { { SELECT (MAX(?p) AS ?high) { EVENT { ?s :price ?p } } }
+            FILTER (?high > 15) }
+          DEFINE GPM Over ON W { { SELECT (MIN(?p) AS ?low) { EVENT { ?s :price ?p } } }
+            FILTER (?low > 100) } }"""
+    place.write("window.rq", window)
+    assert place.run("window.rq", "--partial", "partial.jsonl").status == 0
+    lines = (place.directory / "partial.jsonl").read_text().splitlines()
+    found = [json.loads(text) for text in lines]
+    assert {each["query"] for each in found} == {"query", "window"}
+    (partial,) = (each for each in found if each["query"] == "window")
+    assert partial["bindings"]["high"]["value"] == "16"
+    assert (partial["reached"], partial["waiting"]) == ("High", ["Over"])
+    assert partial["end"].startswith("2020-01-01T00:00:02")
+    assert partial["closed"].startswith("2020-01-01T00:00:12")
+    assert partial["trace"][0]["from"].startswith("2020-01-01T00:00:01")
+
+
 ENDINGS = {
     "jsonl": lambda data: (
         [json.loads(line)["query"] for line in data.splitlines()] == ["query"] * 2

@@ -8,7 +8,7 @@ so a level may also have a negated step or a greedy loop in last place under WIT
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from rdflib import Graph
@@ -48,13 +48,18 @@ def partials(
         Refused: the language refuses the query, or the first steps of it as a query.
         TooBig: too many matches for brute force.
     """
+    return partials_of(query, lambda upto: QueryRun(query, streams, kb or {}, upto=upto))
+
+
+def partials_of(query: ast.Query, run: Callable[[int], QueryRun]) -> list[Partial]:
+    """The same, where `run` makes the run of the first steps of a number."""
     with terms_as_written():
         steps = flat(query.sequence)
         ends = [i + 1 for i, step in enumerate(steps) if not step.negated]
-        runs = [QueryRun(query, streams, kb or {}, upto=end) for end in ends]
+        runs = [run(end) for end in ends]
         waiting = [begins_with(steps[end - 1].atom) for end in ends]
         found = []
-        for key, events in runs[-1].partitions():
+        for *_, (key, events) in zip(*(run.partitions() for run in runs), strict=True):
             window = Window(query.window, events)
             levels = [run.matched(key, events) for run in runs]
             for k, a in undominated(levels):

@@ -10,23 +10,25 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
 import spaseq
-from spaseq.algebra.answers import Answer
+from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.api.prepare import load_knowledge
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.options import KnowledgeOptions
 from spaseq.rdf.program_events import batch_of_event, triples_of
 from tests.oracle.comparison import comparable
 from tests.oracle.model import Streamset, TooBig
 from tests.oracle.patterns import nt
+from tests.oracle.test_partial import told
 from tests.stages.single_query import SingleQuery
 from tests.thresholds import forced
 from tests.windows.draw_cases import draw_case, draw_streams, kb_of
-from tests.windows.window_oracle import Case, S, T, expected
+from tests.windows.window_oracle import Case, S, T, expected, expected_partials
 
 NAMES = {S: "S", T: "T"}
 
@@ -35,19 +37,24 @@ def graph_text(triples: Sequence[Sequence[object]]) -> str:
     return "".join(f"{' '.join(nt(t) for t in triple)} .\n" for triple in triples)  # type: ignore[arg-type]
 
 
-def stages_of(query: str) -> tuple[PatternStage, SingleQuery]:
-    plan = compile_query(query)
+def stages_of(query: str, partial: bool = False) -> tuple[PatternStage, SingleQuery]:
+    plan = compile_query(query, options=CompileOptions(partial=partial))
     knowledge = load_knowledge((plan,), kb_of(query), KnowledgeOptions(kb_cache="none"))
     return PatternStage(plan, knowledge), SingleQuery(plan, knowledge)
+
+
+def given_to_runs(streams: Streamset) -> dict[str, list[spaseq.Event]]:
+    """The events of streams, by name."""
+    return {
+        NAMES[iri]: [spaseq.Event(graph_text(g), time, name) for time, name, g in events]
+        for iri, events in streams.items()
+    }
 
 
 def bounded(
     query: str, streams: Streamset, runtime: str = "local", disable: Sequence[str] = ()
 ) -> list[Answer]:
-    given = {
-        NAMES[iri]: [spaseq.Event(graph_text(g), time, name) for time, name, g in events]
-        for iri, events in streams.items()
-    }
+    given = given_to_runs(streams)
     matches = spaseq.run(query, given, runtime=runtime, disable=disable, kb=kb_of(query))  # type: ignore[arg-type]
     return [m.answer for m in matches]
 
@@ -196,3 +203,76 @@ def test_random_queries_in_processes_that_are_killed() -> None:
 @pytest.mark.spark
 def test_random_queries_on_spark() -> None:
     assert run_cases(range(3000, 3010), ["spark"]) > 3
+
+
+# --- partial matches ------------------------------------------------------------------------------
+
+
+def bounded_partials(query: str, streams: Streamset, runtime: str = "local") -> list[PartialAnswer]:
+    found: list[spaseq.PartialMatch] = []
+    options: dict[str, Any] = {"kb": kb_of(query), "on_partial": found.append}
+    list(spaseq.run(query, given_to_runs(streams), runtime=runtime, **options))
+    return [each.partial for each in found]
+
+
+def pushed_partials(query: str, streams: Streamset) -> list[PartialAnswer]:
+    engine = spaseq.Engine(query, kb_of(query), partial=True)
+    found = []
+    for time, _, iri, name, graph in in_order(streams):
+        engine.push_many([(NAMES[iri], spaseq.Event(graph, time, name))])
+        found += engine.partials()
+    engine.close()
+    return [each.partial for each in (*found, *engine.partials())]
+
+
+def restarted_partials(query: str, streams: Streamset) -> list[PartialAnswer]:
+    patterns, stage = stages_of(query, partial=True)
+    found: list[PartialAnswer] = []
+    for number, (time, k, iri, name, graph) in enumerate(in_order(streams)):
+        stage.push(patterns.match(batch_of_event(iri, time, k, name, triples_of(graph))))
+        if number % 3:
+            continue
+        stage.advance(time - 1)
+        found += stage.partials()
+        state, (_, stage) = stage.snapshot(), stages_of(query, partial=True)
+        stage.restore(state)
+    stage.close()
+    return [*found, *stage.partials()]
+
+
+PARTIAL_WAYS = {
+    "bounded": bounded_partials,
+    "pushed": pushed_partials,
+    "restarted": restarted_partials,
+    "spark": lambda query, streams: bounded_partials(query, streams, "spark"),
+}
+
+
+def run_partial_cases(seeds: range, ways: Sequence[str]) -> int:
+    """How many cases have partial matches, which are the oracle's, in their order."""
+    count = 0
+    for seed in seeds:
+        draw = Random(seed)
+        case, streams = draw_case(draw), draw_streams(draw)
+        try:
+            wanted = [told(each) for each in expected_partials(case, streams)]
+        except TooBig:
+            continue
+        count += bool(wanted)
+        for way in ways:
+            found = [told(each) for each in PARTIAL_WAYS[way](case.query(), streams)]
+            assert found == wanted, (way, case.query(), streams)
+    return count
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(12), pytest.param(range(12, 120), marks=pytest.mark.thorough)]
+)
+def test_partial_matches_of_random_queries(seeds: range) -> None:
+    assert run_partial_cases(seeds, ["bounded", "pushed", "restarted"]) > len(seeds) // 3
+
+
+@pytest.mark.thorough
+@pytest.mark.spark
+def test_partial_matches_of_random_queries_on_spark() -> None:
+    assert run_partial_cases(range(4000, 4010), ["spark"]) > 3

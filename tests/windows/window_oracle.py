@@ -15,6 +15,7 @@ from spaseq.lang.parser import parse
 from tests.oracle.answers import Answer
 from tests.oracle.model import Bindings, Event, Map, Streamset, events_of
 from tests.oracle.oracle import QueryRun
+from tests.oracle.partial import Partial, partials_of
 from tests.oracle.patterns import terms_as_written
 
 Solutions = Callable[["WindowEvent", Mapping[str, Identifier]], list[dict[str, Identifier]]]
@@ -116,11 +117,21 @@ _STREAMS = [f"FROM STREAM S <{S}>", f"FROM STREAM T <{T}>"]
 
 def expected(case: Case, streams: Streamset) -> list[Answer]:
     """The answers of a case."""
+    with terms_as_written():
+        return _WindowRun(_query(case), case, streams).answers()
+
+
+def expected_partials(case: Case, streams: Streamset) -> list[Partial]:
+    """The partial matches of a case."""
+    query = _query(case)
+    return partials_of(query, lambda upto: _WindowRun(query, case, streams, upto))
+
+
+def _query(case: Case) -> ast.Query:
     query = parse(case.for_oracle())
     if query.window is None:
         query = replace(query, window=ast.TimeWindow(ast.TimeSpan(0, "SECONDS")))
-    with terms_as_written():
-        return _WindowRun(query, case, streams).answers()
+    return query
 
 
 def window_events(name: str, extent: Extent, events: Sequence[Event]) -> list[WindowEvent]:
@@ -178,8 +189,10 @@ def _sessions(name: str, extent: Extent, events: Sequence[Event]) -> Iterator[Wi
 
 
 class _WindowRun(QueryRun):
-    def __init__(self, query: ast.Query, case: Case, streams: Streamset) -> None:
-        super().__init__(query, streams, {})
+    def __init__(
+        self, query: ast.Query, case: Case, streams: Streamset, upto: int | None = None
+    ) -> None:
+        super().__init__(query, streams, {}, upto=upto)
         self.case = case
         self.every = events_of(streams)
         self.given = {level.name: level for level in case.levels}
