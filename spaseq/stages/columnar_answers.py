@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, pairwise
 from operator import itemgetter, lt
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -147,15 +147,21 @@ class Projection:
                     env.extra[name] = value
 
 
+def _places(answers: Iterable[Answer]) -> list[tuple[Any, ...]]:
+    """What decides the order of answers, unless two are equal in it: end, first instant, trace."""
+    places = [*map(_place, answers)]
+    if any(item[4] and " " in item[4] for _, _, trace in places for item in trace):
+        # Window events of one place may be of several partitions, with other extents.
+        places = [(end, first, tuple([item[:4] for item in t])) for end, first, t in places]
+    return places
+
+
 def order_of(answers: Sequence[Answer]) -> list[int]:
     """The places of answers in the order of `Answer.order_key`; of equal answers, one place.
 
     The key's text is made only for answers whose traces are equal.
     """
-    places = [*map(_place, answers)]
-    if any(item[4] and " " in item[4] for _, _, trace in places for item in trace):
-        # Window events of one place may be of several partitions, with other extents.
-        places = [(end, first, tuple([item[:4] for item in t])) for end, first, t in places]
+    places = _places(answers)
     order = sorted(range(len(answers)), key=places.__getitem__)
     ranked = [places[i] for i in order]
     if all(a != b for a, b in pairwise(ranked)):
@@ -181,7 +187,8 @@ def partials_in_order(partials: Sequence[PartialAnswer]) -> list[PartialAnswer]:
 
     The keys' texts are made only if two are equal in what comes first in them.
     """
-    places = [(p.closed or _LAST_CLOSE, _place(p.answer)) for p in partials]
+    closes = [p.closed or _LAST_CLOSE for p in partials]
+    places = [*zip(closes, _places(p.answer for p in partials), strict=True)]
     order = sorted(range(len(partials)), key=places.__getitem__)
     if any(places[a] == places[b] for a, b in pairwise(order)):
         return sorted(partials, key=PartialAnswer.order_key)
