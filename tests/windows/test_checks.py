@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from spaseq.compile import check_query, compile_query
-from spaseq.errors import UsageError
+from spaseq.compile import check_query
 from spaseq.lang.format import format_query
 from spaseq.lang.parser import parse
-from spaseq.plan.planning_options import CompileOptions
 
 AVG = "{ { SELECT (AVG(?v) AS ?a) { EVENT { ?o :v ?v } } HAVING (COUNT(*) > 0) } }"
 
@@ -115,9 +113,3 @@ def test_queries_without_findings() -> None:
         assert not checked.diagnostics, checked.diagnostics
         parsed = parse(text)
         assert parse(format_query(parsed)) == parsed
-
-
-def test_what_is_not_there_yet_is_said() -> None:
-    text = query(gpms=f"DEFINE GPM A ON W {AVG} {B}", sequence="A; B", head="WITHIN 1 HOURS")
-    with pytest.raises(UsageError, match="partial matches"):
-        compile_query(text, options=CompileOptions(partial=True))

@@ -194,8 +194,6 @@ def compact_pool(
         block[b, CAPACITY] = _capacity(count)
         if not count:
             block[b, HEAPED] = 0
-        if not block[b, HEAPED]:
-            sort(new_threshold, new_run, top, count)  # blocks of old snapshots are not sorted
         if count:
             top += block[b, CAPACITY] + 1
             new_threshold[top - 1] = NO_THRESHOLD
