@@ -12,7 +12,7 @@ from pathlib import Path
 from spaseq.api.prepare import StandingPlanner
 from spaseq.api.queries import read_query
 from spaseq.compile import Checked, check_query
-from spaseq.errors import Diagnostic, QueryError, RunError, SpaseqError
+from spaseq.errors import Diagnostic, QueryError, RunError, SpaseqError, UsageError
 from spaseq.lang.spelling import suggested
 from spaseq.plan.planning_options import CompileOptions
 from spaseq.plan.query_plan import QueryPlan
@@ -101,6 +101,8 @@ class QueryFiles:
         self._lock = threading.Lock()
         self._known: dict[str, FileState] = {}
         self._latest: dict[str, FileState] = {}
+        self._refused = set[str]()  # files whose queries were not taken
+        self._graphs: Collection[str] = ()  # those that queries maintained at the last look
         self._unchanged = 0  # files of this look whose queries run as they say
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -211,22 +213,21 @@ class QueryFiles:
         """Take the changes that two looks in a row have seen, so that no file is half written."""
         with self._lock:
             before, self._latest = self._latest, self._found()
-            if before == self._latest == self._known:  # nothing has changed
+            has_graphs = self._refused and self._graphs != self._run.maintained
+            if before == self._latest == self._known and not has_graphs:  # nothing has changed
                 return
             changed = {
                 file: state
                 for file, state in self._latest.items()
                 if before.get(file) == state != self._known.get(file)
+                or (has_graphs and file in self._refused)
             }
             if changed:
                 self._known.update(changed)
-                plans = self._run.plans()
-                texts = {n: text for n, text in self._run.texts().items() if n in plans}
-                taken = [self._take(self._directory / file, texts) for file in changed]
+                self._warn_of_streams(self._take_all(changed))
                 if self._unchanged:
                     _LOG.info("%d queries are unchanged", self._unchanged)
                     self._unchanged = 0
-                self._warn_of_streams([name for name in taken if name is not None])
             for file in list(self._known):
                 if file not in self._latest and file not in before:
                     del self._known[file]
@@ -253,32 +254,54 @@ class QueryFiles:
             for finding in missing_streams(checked_query(name, self._text(name) or ""), given):
                 _LOG.warning("%s", finding.render())
 
-    def _take(self, path: Path, texts: Mapping[str, str]) -> str | None:
-        """Let the query of a file run; one of that name goes on if the file has mistakes.
+    def _take_all(self, files: Collection[str]) -> list[str]:
+        """Let the queries of files run; the names of those that do.
 
-        `texts` are those of the queries that run. Returns the name, None if there are mistakes.
+        One that reads a graph may stand before the one that maintains it, so those that are refused
+        are tried again once there are more such graphs. A query whose file has mistakes goes on.
+        """
+        plans = self._run.plans()
+        texts = {n: text for n, text in self._run.texts().items() if n in plans}
+        taken, refused = list[str](), dict[str, SpaseqError]()
+        left = list(files)
+        while left:
+            graphs, refused = self._run.maintained, {}
+            for file in left:
+                try:
+                    taken.append(self._take(self._directory / file, texts))
+                except SpaseqError as error:
+                    refused[file] = error
+            left = [*refused] if graphs != self._run.maintained else []
+        for file, reason in refused.items():
+            _LOG.error("%s is not used: %s", self._directory / file, reason)
+        self._refused = (self._refused - {*files}) | {*refused}
+        self._graphs = self._run.maintained
+        return taken
+
+    def _take(self, path: Path, texts: Mapping[str, str]) -> str:
+        """Let the query of a file run; its name.
+
+        Args:
+            path: of the file.
+            texts: of the queries that run, by name.
+
+        Raises:
+            SpaseqError: it cannot run.
         """
         name = path.name.removesuffix(SUFFIX)
         if not is_name(name):
-            _LOG.error("%s: a query's name has letters, digits, _ . and -, at most 100", path)
-            return None
-        try:
-            text = read_query(path)
-            before, change = texts.get(name), "unchanged"
-            if text != before:
-                _, plan = self._checked(name, text)
-                change = self._run.put(name, text, plan=plan)
-            if change != "unchanged":
-                self._note(BY_FILE, "edit", name, before, text)
-        except SpaseqError as error:
-            _LOG.error("%s is not used: %s", path, error)
+            raise UsageError("a query's name has letters, digits, _ . and -, at most 100")
+        text = read_query(path)
+        before, change = texts.get(name), "unchanged"
+        if text != before:
+            _, plan = self._checked(name, text)
+            change = self._run.put(name, text, plan=plan)
+        if change == "unchanged":
+            self._unchanged += 1
         else:
-            if change == "unchanged":
-                self._unchanged += 1
-            else:
-                _LOG.info("query %s: %s", name, change)
-            return name
-        return None
+            self._note(BY_FILE, "edit", name, before, text)
+            _LOG.info("query %s: %s", name, change)
+        return name
 
     def _remove_quietly(self, name: str) -> None:
         before = self._text(name)

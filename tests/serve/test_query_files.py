@@ -102,3 +102,38 @@ def test_a_query_that_waits_for_a_stream_is_told_of_at_each_start(
         with caplog.at_level(logging.WARNING, "spaseq"):
             begun.begin()
         assert "no stream and no query gives <http://e/t>" in caplog.text
+
+
+READER = """SELECT ?x FROM STREAM S <http://e/s> FROM NAMED <http://e/kept>
+WHERE { SEQ(A) DEFINE GPM A ON S { ?x <http://e/p> 1 GRAPH <http://e/kept> { ?x <http://e/q> 2 } } }
+"""
+MAKER = """MAINTAIN GRAPH <http://e/kept> AS INSERT { ?x <http://e/q> 2 } FROM STREAM S <http://e/s>
+WHERE { SEQ(A) DEFINE GPM A ON S { ?x <http://e/p> 1 } }
+"""
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+def test_a_file_may_stand_before_the_one_that_maintains_its_graph(
+    tmp_path: Path,
+    run: StandingRun,
+    planner: CountingPlanner,
+    caplog: pytest.LogCaptureFixture,
+    is_later: bool,
+) -> None:
+    """Files are taken by name, and the reader's is the first one."""
+    directory = tmp_path / "rules"
+    files = files_of(directory, run, planner)
+    (directory / "a.rq").write_text(READER)
+    with caplog.at_level(logging.ERROR, "spaseq"):
+        if is_later:
+            files.begin()
+            assert "a.rq is not used: the knowledge base has no graph" in caplog.text
+            files.look()
+            assert planner.taken() == ["a"]  # and not again at each look
+            run.put("z", MAKER)  # as a request does
+            files.look()
+        else:
+            (directory / "z.rq").write_text(MAKER)
+            files.begin()
+            assert caplog.text == ""
+    assert sorted(run.texts()) == ["a", "z"]
