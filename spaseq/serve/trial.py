@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from spaseq.api.queries import read_query
@@ -60,14 +61,8 @@ def try_out(configuration: Configuration, directory: Path) -> list[str]:
     parts = parts_of(configuration, directory)
     wrong: list[str] = []
     files = sorted(parts.queries.glob(f"*{SUFFIX}")) if parts.queries.is_dir() else []
-    plans, maintained = dict[Path, QueryPlan](), set[str]()
-    for path in files:
-        found = _planned(parts.plan, path, maintained)
-        if isinstance(found, list):
-            wrong += found
-        else:
-            plans[path] = found
-            maintained.update(() if found.maintained is None else (found.maintained,))
+    plans, refused = _plans(parts.plan, files)
+    wrong += chain.from_iterable(refused.values())
     tests = found_files([parts.queries]) if parts.queries.is_dir() else []
     ran = 0
     for path in tests:
@@ -104,8 +99,28 @@ def _checked(path: Path) -> Checked:
     return checked_query(path.name.removesuffix(SUFFIX), read_query(path))
 
 
+def _plans(
+    plan: Planner, files: Sequence[Path]
+) -> tuple[dict[Path, QueryPlan], dict[Path, list[str]]]:
+    """The plans of queries, and what is wrong with the others; one that reads a graph may stand
+    before the one that maintains it."""
+    plans, refused, maintained = dict[Path, QueryPlan](), dict[Path, list[str]](), set[str]()
+    left = files
+    while left:
+        known, refused = {*maintained}, {}
+        for path in left:
+            found = _planned(plan, path, maintained)
+            if isinstance(found, list):
+                refused[path] = found
+            else:
+                plans[path] = found
+                maintained.update(() if found.maintained is None else (found.maintained,))
+        left = [] if known == maintained else [*refused]
+    return plans, refused
+
+
 def _planned(plan: Planner, path: Path, maintained: set[str]) -> QueryPlan | list[str]:
-    """The plan of a query, which may read what those before it maintain; else what is wrong."""
+    """The plan of a query, which may read the graphs `maintained`; else what is wrong."""
     name = path.name.removesuffix(SUFFIX)
     if not is_name(name):
         return [f"{path}: a query's name has letters, digits, _ . and -, at most 100"]

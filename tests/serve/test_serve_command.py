@@ -256,6 +256,21 @@ def test_check_reports_what_is_wrong(
     assert not (configuration.parent / "state").exists()
 
 
+def test_check_takes_a_reader_before_the_query_that_maintains_its_graph(
+    configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queries = configuration.parent / "queries"
+    stream = "FROM STREAM S <http://e/s>"
+    pattern = "SEQ(A) DEFINE GPM A ON S { ?x <http://e/p> 1"
+    reads = "GRAPH <http://e/kept> { ?x <http://e/q> 2 } } }"
+    keeps = "MAINTAIN GRAPH <http://e/kept> AS INSERT { ?x <http://e/q> 2 }"
+    reader = f"SELECT ?x {stream} FROM NAMED <http://e/kept> WHERE {{ {pattern} {reads}"
+    (queries / "a.rq").write_text(reader)
+    (queries / "z.rq").write_text(f"{keeps} {stream} WHERE {{ {pattern} }} }}")
+    found = check(configuration, capsys)
+    assert (found.status, found.err) == (0, "")
+
+
 def test_check_names_streams_that_nobody_gives(
     configuration: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
