@@ -304,7 +304,8 @@ def following_output(
     work = []
     if files:
         spark.dataSource.register(RdfDataSource)
-        needed = depths(job.plans, [stream.iri for stream in followed])
+        # Beside topics, of which there is no log, the state cannot be made anew.
+        needed = [] if topics else depths(job.plans, [stream.iri for stream in followed])
         given_files = files, os.getcwd(), checkpoint.arrivals, settings, needed
         described = source_options(*given_files, checkpoint.repetition)
         work.append(spark.readStream.format("rdf").options(**described).load())
