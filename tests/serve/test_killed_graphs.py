@@ -143,6 +143,9 @@ def test_kills_while_a_query_maintains_a_graph(tmp_path: Path) -> None:
     known, number = set[int](), 0
     for _ in range(3):
         server = Command(configuration)
+        with server.client() as http:  # a busy server may listen before its queries have come
+            while len(http.get("/queries").json()) < 3:
+                time.sleep(0.1)
         killer = threading.Timer(draw.uniform(0.3, 1.5), server.kill)
         killer.start()
         with server.client() as http:
