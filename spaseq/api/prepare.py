@@ -47,15 +47,13 @@ def plan_queries(
     query: QueryInput | Sequence[QueryInput],
     planning: PlanningOptions,
     pushed: bool = False,
-    several: bool = False,
     templates: QueryTemplates | None = None,
     changing: Collection[str] = (),
 ) -> tuple[QueryPlan, ...]:
     """The plans of one query or several, each after those whose registered streams it reads.
 
-    `pushed` says that events come one by one, and `several` that others may run beside a single
-    query. `templates` has the queries of earlier calls. `changing` are the IRIs of graphs that
-    something else than a query changes.
+    `pushed` says that events come one by one. `templates` has the queries of earlier calls.
+    `changing` are the IRIs of graphs that something else than a query changes.
 
     Raises:
         QueryError: with all errors of all queries.
@@ -63,7 +61,7 @@ def plan_queries(
         UsageError: the options of planning contradict each other, or queries read each other's
             streams in a circle.
     """
-    found, checked = check_queries(query, planning, pushed, several, templates), list[Checked]()
+    found, checked = check_queries(query, planning, pushed, False, templates), list[Checked]()
     while True:
         with collection_paused():  # plans are many objects, and all of them stay
             some = [*islice(found, PAUSE)]
@@ -108,25 +106,24 @@ class StandingPlanner:
 
     def __call__(self, name: str, query: QueryInput, maintained: Collection[str] = ()) -> QueryPlan:
         """The plan of a query, as from `checked`."""
-        return self._checked(name, query, maintained, None)[1]
+        return self.checked(name, query, maintained)[1]
 
     def checked(
-        self, name: str, text: str, file: str, maintained: Collection[str] = ()
+        self,
+        name: str,
+        query: QueryInput,
+        maintained: Collection[str] = (),
+        file: str | None = None,
     ) -> tuple[Checked, QueryPlan]:
         """A query with its findings, and its plan; other queries keep the graphs `maintained`.
 
-        `file` is what findings call the text.
+        `file` is what findings call a text.
 
         Raises:
             QueryError: it has errors.
             InputError: it cannot be read, or names a graph that neither the knowledge base has nor
                 a query maintains.
         """
-        return self._checked(name, text, maintained, file)
-
-    def _checked(
-        self, name: str, query: QueryInput, maintained: Collection[str], file: str | None
-    ) -> tuple[Checked, QueryPlan]:
         given = self._planning, True, True, self._templates, file
         checked = [*check_queries(query, *given)]
         plans = named(reading_order(plans_of(checked)), name)

@@ -135,7 +135,7 @@ class Engine:
         self._turn = Turn()
         chosen = RunOptions.of("Engine", PushKeywords, options)
         templates, planning = QueryTemplates(), chosen.planning
-        plans = plan_queries(query, planning, True, False, templates, chosen.knowledge.kb_changes)
+        plans = plan_queries(query, planning, True, templates, chosen.knowledge.kb_changes)
         if name is not None:
             plans = named(plans, name)
         knowledge = load_knowledge(plans, kb or {}, chosen.knowledge)

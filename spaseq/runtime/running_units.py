@@ -93,9 +93,9 @@ class AwakeUnits:
 
     def each(self) -> Iterator[int]:
         """The numbers, in order."""
-        self._coming, self._last = sorted(self._numbers), -1
-        while self._coming:
-            self._last = heappop(self._coming)
+        self._coming = coming = sorted(self._numbers)
+        while coming:
+            self._last = heappop(coming)
             yield self._last
         self._last = None
 
@@ -143,14 +143,16 @@ class RunningUnits(UnitGraph[PushedUnit]):
         """
         for sources, alarms in self._asleep.items():
             self._wake(alarms, watermark_of(sources))
+        sources_of = self.sources()
         for number in self._awake.each():
             unit = self._units[number]
-            sources = self.sources()[unit]
+            sources = sources_of[unit]
             watermark = watermark_of(sources)
             yield unit, watermark
             if unit.sequence.next_due > watermark and not unit.holding:
                 self._awake.discard(number)
-                self._set_alarm(self._asleep.setdefault(sources, []), number)
+                if unit.sequence.next_due < self._alarms[number]:
+                    self._set_alarm(self._asleep.setdefault(sources, []), number)
 
     def _wake(self, alarms: list[tuple[int, int]], watermark: int) -> None:
         """Wake the units whose time has come."""
@@ -158,18 +160,16 @@ class RunningUnits(UnitGraph[PushedUnit]):
             time, number = heappop(alarms)
             if self._alarms[number] != time:
                 continue
-            self._alarms[number] = EVER
-            if self._units[number].sequence.next_due <= watermark:
+            self._alarms[number], due = EVER, self._units[number].sequence.next_due
+            if due <= watermark:
                 self._awake.add(number)
-            else:  # it has woken and sleeps again, for longer
+            elif due < EVER:  # it has woken and sleeps again, for longer
                 self._set_alarm(alarms, number)
 
     def _set_alarm(self, alarms: list[tuple[int, int]], number: int) -> None:
         """Let a unit that sleeps wake in time; an alarm that comes too early is set again then."""
-        time = self._units[number].sequence.next_due
-        if time < self._alarms[number]:
-            self._alarms[number] = time
-            heappush(alarms, (time, number))
+        time = self._alarms[number] = self._units[number].sequence.next_due
+        heappush(alarms, (time, number))
 
     def alone(self, key: object) -> int:
         """How many queries run by themselves that have a `family_key`."""

@@ -137,7 +137,7 @@ class QueryFiles:
         return change, checked
 
     def _checked(self, name: str, text: str) -> tuple[Checked, QueryPlan]:
-        return self._planner.checked(name, text, f"{name}{SUFFIX}", self._run.maintained)
+        return self._planner.checked(name, text, self._run.maintained, f"{name}{SUFFIX}")
 
     def _text(self, name: str) -> str | None:
         """The text of a query now; None if there is none."""

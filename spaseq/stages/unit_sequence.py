@@ -137,9 +137,9 @@ class UnitSequence:
             self._stage.push(rows)
 
     def _wake(self) -> None:
-        self._is_quiet, self.next_due = False, _NEVER
-        if self.on_wake is not None:
+        if self.on_wake is not None and self.next_due != _NEVER:
             self.on_wake()
+        self._is_quiet, self.next_due = False, _NEVER
 
     def _wait_no_longer(self) -> None:
         """Let the evaluator have all rows from now on; it takes single events in less time."""

@@ -33,11 +33,15 @@ class CountingPlanner(StandingPlanner):
         super().__init__(PlanningOptions(), KnowledgeBase.empty())
         self.planned: list[str] = []
 
-    def _checked(
-        self, name: str, query: QueryInput, maintained: Collection[str], file: str | None
+    def checked(
+        self,
+        name: str,
+        query: QueryInput,
+        maintained: Collection[str] = (),
+        file: str | None = None,
     ) -> tuple[Checked, QueryPlan]:
         self.planned.append(name)
-        return super()._checked(name, query, maintained, file)
+        return super().checked(name, query, maintained, file)
 
     def taken(self) -> list[str]:
         """The names since the last call."""

@@ -45,7 +45,7 @@ def after(
 
     Args:
         rows: the solutions.
-        earlier_events: how many events with their times come before those of their part.
+        earlier_events: how many events of earlier parts have each time.
         streams: the IRIs of the streams that the rows name by number.
     """
     own = np.maximum(rows.k, -1 - rows.k)  # a state of an earlier version has k itself

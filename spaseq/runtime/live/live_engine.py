@@ -116,12 +116,10 @@ class LiveEngine:
 
     def _read(self) -> None:
         """Let the streams be read for the queries that there are."""
-        plans = [query.plan for query in self.queries.queries]
-        self._predicates = {iri: stream_predicates(plans, iri) for iri in self._streams}
-        self._sources = {
-            iri: stream.source.keeping(self._predicates[iri])
-            for iri, stream in self._streams.items()
-        }
+        self._predicates: dict[str, tuple[str, ...] | None] = dict.fromkeys(self._streams, ())
+        self._sources = {iri: stream.source.keeping(()) for iri, stream in self._streams.items()}
+        for query in self.queries.queries:
+            self._read_also(query.plan)
 
     def _read_also(self, plan: QueryPlan) -> None:
         """Let the streams be read for one more query."""
@@ -142,10 +140,10 @@ class LiveEngine:
         replaced = self.queries.query_of(title)
         self.queries.add(plan, replaced)
         added = self.queries.query_of(title)
-        if replaced is None and added is not None:
-            self._read_also(added.plan)
-        else:
+        if replaced is not None or added is None:
             self._read()
+        else:  # to read all queries again would take longer with each one
+            self._read_also(added.plan)
 
     def adopt(self, plan: QueryPlan, other: PushedQueries) -> None:
         """Take a query with its state from those that have it alone."""

@@ -166,7 +166,7 @@ class UnreadState:
 
 
 def _has_answers(directory: Path, batch: int) -> bool:
-    """Whether the log of answers has those of a batch; see `logged_output`."""
+    """Whether the answers of a batch are in the log of answers; see `logged_output`."""
     place = directory / "logged.json"
     if not place.exists():
         return False

@@ -154,7 +154,7 @@ def expected(name: str, given: Sequence[Sequence[bytes]], place: Path) -> list[s
 
 
 def check(place: Path, followed: Followed, names: Sequence[str], given: Any) -> None:
-    """Each query's answers are those of a local run, in its order; one event was late."""
+    """Each query has the answers of a local run, in their order. One event was late."""
     found = lines(followed.out)
     for name in names:
         own = [line for line in found if json.loads(line)["query"] == name]
