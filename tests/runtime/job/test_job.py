@@ -26,9 +26,7 @@ def test_batches_are_large_if_many_queries_differ_in_more_than_constants(
 ) -> None:
     texts = [QUERY.format(window=1 + n % windows, number=n) for n in range(100)]
     source = FileSource(StreamOptions("http://e/s", ("events.nq",)))
-    job = Job(
-        plan_queries(texts, PlanningOptions(), several=True), (source,), KnowledgeBase.empty()
-    )
+    job = Job(plan_queries(texts, PlanningOptions()), (source,), KnowledgeBase.empty())
     (kept,) = job.streams
     assert isinstance(kept, FileSource)
     assert kept.options.larger == larger
