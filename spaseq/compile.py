@@ -95,14 +95,16 @@ def _checked(source: QueryText, name: str, options: CompileOptions) -> Checked:
             diagnostics += check_windows(resolved, options.schema)
         if options.schema is not None:
             diagnostics += check_entailment(resolved, options.schema)
+        diagnostics += lint(resolved, parsed)
         if not any(d.severity == "error" for d in diagnostics):
-            diagnostics += lint(resolved)
             try:
                 plan = plan_query(resolved, name, options)
             except TooManyEdges as reason:
                 diagnostics.append(_too_large(resolved, reason))
-    diagnostics.sort(key=lambda d: (d.span.start, d.severity))
-    return Checked(source, query, plan, tuple(diagnostics))
+    wrong = {d.span for d in diagnostics if d.severity == "error"}
+    shown = [d for d in diagnostics if d.severity == "error" or d.span not in wrong]
+    shown.sort(key=lambda d: (d.span.start, d.severity))
+    return Checked(source, query, plan, tuple(shown))
 
 
 def _too_large(resolved: Resolved, reason: TooManyEdges) -> Diagnostic:

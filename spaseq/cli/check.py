@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -13,8 +12,6 @@ from spaseq.cli.checked_options import why_options
 from spaseq.cli.option_groups import Chosen, InputTexts, grouped_command
 from spaseq.cli.queries import QUERY_FILES, QueryOptions, check_file
 from spaseq.cli.run_options import WHY_OPTIONS
-from spaseq.compile import Checked
-from spaseq.errors import Diagnostic
 from spaseq.lift.lift_checks import check_lift, is_lift
 
 
@@ -42,14 +39,10 @@ def check(queries: tuple[Path, ...], as_json: bool, chosen: Chosen) -> int:
         of_lifts += uncast_findings(lifts, chosen)
     checked = [check_file(path, planning) for path in queries if path not in lifts]
     findings = [d for each in (*of_lifts, *(c.diagnostics for c in checked)) for d in each]
-    if checked and chosen[InputTexts].streams and not any(d.severity == "error" for d in findings):
-        from spaseq.cli.stream_findings import unmatched
+    if checked and (chosen[InputTexts].streams or chosen[InputTexts].lifts):
+        from spaseq.cli.stream_findings import with_inputs
 
-        patterns = zip(checked, unmatched(checked, chosen), strict=True)
-        findings = [d for each in of_lifts for d in each]
-        findings += [d for each, more in patterns for d in (*each.diagnostics, *more)]
-    if checked and chosen[InputTexts].lifts and not any(d.severity == "error" for d in findings):
-        findings = _with_lifts(findings, checked, chosen)
+        findings = with_inputs([d for each in of_lifts for d in each], checked, chosen)
     errors = sum(d.severity == "error" for d in findings)
     if as_json:
         click.echo(json.dumps([d.to_json() for d in findings], indent=2))
@@ -59,17 +52,3 @@ def check(queries: tuple[Path, ...], as_json: bool, chosen: Chosen) -> int:
         files = f"{len(queries)} quer{'y' if len(queries) == 1 else 'ies'}"
         click.echo(f"{files}: {errors} error(s), {len(findings) - errors} warning(s)", err=True)
     return 1 if errors else 0
-
-
-def _with_lifts(
-    findings: Sequence[Diagnostic], checked: Sequence[Checked], chosen: Chosen
-) -> list[Diagnostic]:
-    """The findings, and the mistakes in lifts, or patterns that no graph of a lift matches.
-
-    A pattern that has a warning already gets no other one.
-    """
-    from spaseq.cli.stream_findings import lift_errors, unmatched_in_lifts
-
-    of_streams = [*lift_errors(checked, chosen)] or [*unmatched_in_lifts(checked, chosen)]
-    known = {(d.source.name, d.span.start) for d in findings}
-    return [*findings, *(d for d in of_streams if (d.source.name, d.span.start) not in known)]

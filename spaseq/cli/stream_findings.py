@@ -5,6 +5,7 @@ these.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from glob import glob
 from itertools import chain
@@ -18,7 +19,8 @@ from spaseq.cli.option_groups import Chosen, InputTexts
 from spaseq.cli.run_inputs import kb_source, lift_plans, named_value, stream_sources
 from spaseq.compile import Checked
 from spaseq.diagnosis.report import Cause
-from spaseq.errors import Diagnostic, InputError, QueryText, Span
+from spaseq.errors import Diagnostic, InputError, QueryText, Span, SpaseqError
+from spaseq.lang import ast
 from spaseq.lift.cells import field_types
 from spaseq.lift.lift_checks import check_lift
 from spaseq.lift.lift_plan import LiftPlan
@@ -39,14 +41,54 @@ _OF_PATTERNS = frozenset(
 )
 
 
-def unmatched(checked: Sequence[Checked], chosen: Chosen) -> list[list[Diagnostic]]:
+def with_inputs(
+    of_lifts: list[Diagnostic], checked: Sequence[Checked], chosen: Chosen
+) -> list[Diagnostic]:
+    """The findings of lifts and queries, and those about the streams and lifts that options give.
+
+    These are about the queries without errors.
+    """
+    planned = _with_known_inputs(checked)
+    findings = [*of_lifts, *(d for each in checked for d in each.diagnostics)]
+    failed = any(d.severity == "error" for d in findings)
+    # Options may be for queries, or lifts, with errors, and not fit the others.
+    with suppress(SpaseqError) if failed else nullcontext():
+        if planned and chosen[InputTexts].streams:
+            more = iter(_unmatched(planned, chosen))
+            findings = of_lifts
+            for each in checked:
+                findings += [*each.diagnostics, *(next(more) if each in planned else ())]
+        if planned and chosen[InputTexts].lifts:
+            # A pattern that has a warning already gets no other one.
+            known = {(d.source.name, d.span.start) for d in findings}
+            about = [*_lift_errors(planned, chosen)] or [*_unmatched_in_lifts(planned, chosen)]
+            findings += (d for d in about if (d.source.name, d.span.start) not in known)
+    return findings
+
+
+def _with_known_inputs(checked: Sequence[Checked]) -> list[Checked]:
+    """The queries without errors; none, if the others may decide what they read.
+
+    A query decides it that makes a stream or graph, or gives another meaning to a name.
+    """
+    planned = [each for each in checked if each.plan is not None]
+    plans = plans_of(planned)
+    names, graphs = stream_names(plans), {iri for plan in plans for iri in plan.inputs.kbs}
+    for query in (each.query for each in checked if each.plan is None):
+        if query is None or query.register or isinstance(query.form, ast.Maintain):
+            return []
+        if not graphs.issuperset(kb.iri.value for kb in query.kbs):
+            return []
+        if any(names.get(s.name, s.iri.value) != s.iri.value for s in query.streams):
+            return []
+    return planned
+
+
+def _unmatched(checked: Sequence[Checked], chosen: Chosen) -> list[list[Diagnostic]]:
     """The warnings of each query about the streams and knowledge bases that options give.
 
-    Without --stream there are none. The queries have no errors. A query that has answers has no
-    such warnings.
+    The queries have no errors. A query that has answers has no such warnings.
     """
-    if not chosen[InputTexts].streams:
-        return [[] for _ in checked]
     keep_arrow_from_pandas()
     options = why_options(chosen)
     plans = reading_order(plans_of(checked), options.knowledge.kb_changes)
@@ -75,7 +117,7 @@ def _warnings(source: QueryText, causes: Sequence[Cause]) -> Iterator[Diagnostic
             yield Diagnostic("warning", cause.kind, cause.text, span, source)
 
 
-def lift_errors(checked: Sequence[Checked], chosen: Chosen) -> Iterator[Diagnostic]:
+def _lift_errors(checked: Sequence[Checked], chosen: Chosen) -> Iterator[Diagnostic]:
     """The errors in the lifts that options give.
 
     Raises:
@@ -89,7 +131,7 @@ def lift_errors(checked: Sequence[Checked], chosen: Chosen) -> Iterator[Diagnost
         yield from (finding for finding in findings if finding.severity == "error")
 
 
-def unmatched_in_lifts(checked: Sequence[Checked], chosen: Chosen) -> Iterator[Diagnostic]:
+def _unmatched_in_lifts(checked: Sequence[Checked], chosen: Chosen) -> Iterator[Diagnostic]:
     """The warnings about patterns that no graph of the lifts of their streams can match.
 
     There are none under entailment, because what is entailed is not in the template.

@@ -1,4 +1,4 @@
-"""Warnings: queries that are valid but hardly intended.
+"""Warnings: what is hardly intended in a query, also in one with errors.
 
 Those about the sequence stand here: steps that can never match, or never fail, windows, and loops
 whose repetitions are not joined.
@@ -11,7 +11,8 @@ from itertools import pairwise
 
 from spaseq.errors import Diagnostic, Span
 from spaseq.lang import ast
-from spaseq.lang.lint_filters import lint_filters, unbound_warning
+from spaseq.lang.lint_filters import lint_comparisons, lint_filters, unbound_warning
+from spaseq.lang.parser import Parsed
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.sequence import (
     BinaryStep,
@@ -106,14 +107,18 @@ def _is_upper_bound(comparison: ast.Compare) -> bool:
     )
 
 
-def lint_sequence(resolved: Resolved) -> Iterator[Diagnostic]:
-    """The warnings about steps, operators and the window."""
+def lint_shape(resolved: Resolved) -> Iterator[Diagnostic]:
+    """The warnings about steps, operators and the window, whatever the GPMs are."""
     yield from _vacuous_negations(resolved)
-    yield from _greedy_for_ever(resolved)
     yield from _unreachable(resolved, resolved.query.sequence)
-    yield from _strict_joins(resolved)
     yield from _vain_gap_bounds(resolved)
     yield from _small_windows(resolved)
+
+
+def lint_steps(resolved: Resolved) -> Iterator[Diagnostic]:
+    """The warnings about steps that follow from what their GPMs match."""
+    yield from _greedy_for_ever(resolved)
+    yield from _strict_joins(resolved)
 
 
 def _warning(resolved: Resolved, code: str, message: str, span: Span) -> Diagnostic:
@@ -280,14 +285,30 @@ def _fewest_of_step(step: ChainStep) -> int:
             return 1
 
 
-def lint(resolved: Resolved) -> Iterator[Diagnostic]:
-    """The warnings of a query without errors."""
-    yield from _unused(resolved)
-    yield from lint_filters(resolved)
-    yield from lint_sequence(resolved)
-    yield from lint_loops(resolved)
-    yield from lint_windows(resolved.query, resolved.source)
-    yield from _unbound_outputs(resolved)
+def lint(resolved: Resolved, parsed: Parsed) -> Iterator[Diagnostic]:
+    """The warnings that are true whatever the errors of the query stand for."""
+    yield from lint_comparisons(resolved)
+    if "sequence" not in parsed.broken_clauses:
+        yield from lint_shape(resolved)
+    is_read = all(error.code in _OF_NAMES for error in parsed.errors)
+    if is_read and _is_sequence_valid(resolved):
+        yield from _unused(resolved)
+        yield from lint_filters(resolved)
+        yield from lint_steps(resolved)
+        yield from lint_loops(resolved)
+        yield from lint_windows(resolved.query, resolved.source)
+        yield from _unbound_outputs(resolved)
+
+
+_OF_NAMES = ("undeclared-prefix", "unknown-version")
+"""The parser's errors that leave no part of the query unread."""
+
+
+def _is_sequence_valid(resolved: Resolved) -> bool:
+    """Whether no step has an error, and each names one GPM."""
+    whole, names = resolved.query.sequence.span, [gpm.name for gpm in resolved.query.gpms]
+    starts = (each.span.start for each in resolved.diagnostics)
+    return len({*names}) == len(names) and not any(whole.start <= s < whole.end for s in starts)
 
 
 def _unused(resolved: Resolved) -> Iterator[Diagnostic]:

@@ -261,11 +261,10 @@ def _and(left: Outcome, right: Outcome) -> Outcome:
 
 
 def lint_filters(resolved: Resolved) -> Iterator[Diagnostic]:
-    """The warnings about expressions."""
+    """The warnings about what expressions read."""
     yield from _unbound(resolved)
     yield from _unbound_outputs(resolved)
     yield from _own_times(resolved)
-    yield from _comparisons(resolved)
 
 
 def unbound_warning(
@@ -390,7 +389,8 @@ def _own_times(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield _warning(resolved, "own-timestamp", message, stamp.span)
 
 
-def _comparisons(resolved: Resolved) -> Iterator[Diagnostic]:
+def lint_comparisons(resolved: Resolved) -> Iterator[Diagnostic]:
+    """The warnings about comparisons, which do not depend on anything around them."""
     has_any = ast.Compare in resolved.kinds
     for compare, message in vain_comparisons(resolved.query) if has_any else ():
         yield _warning(resolved, "vain-comparison", message, compare.span)

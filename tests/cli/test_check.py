@@ -80,3 +80,46 @@ def test_a_pattern_that_no_given_event_matches_is_a_warning(place: Place) -> Non
     assert ":price" in done.out.partition("[predicate-never-occurs]")[0]
     good = place.spaseq("check", "query.rq", *given)
     assert (good.status, good.out) == (0, "")
+
+
+VAIN = QUERY.replace("?p2 < ?p1", '?p2 < "9"')
+
+
+def test_warnings_beside_errors(place: Place) -> None:
+    place.write(
+        "vain.rq", VAIN.replace("?owner WITHIN", "?wner WITHIN").replace("A ON S1", "A ON S2")
+    )
+    done = place.spaseq("check", "vain.rq", "query.rq")
+    assert done.status == 1
+    assert [text.split(": ")[:2] for text in done.out.splitlines() if text.startswith("vain")] == [
+        ["vain.rq:2:15", "warning"], ["vain.rq:7:19", "error"], ["vain.rq:8:45", "warning"],
+    ]  # fmt: skip
+    assert "2 queries: 1 error(s), 2 warning(s)" in done.err
+    found = json.loads(place.spaseq("check", "--json", "vain.rq", "query.rq").out)
+    assert [finding["code"] for finding in found] == [
+        "unbound-variable", "unknown-stream", "vain-comparison",
+    ]  # fmt: skip
+
+
+def test_streams_are_read_for_the_queries_without_errors(place: Place) -> None:
+    place.write("typo.rq", QUERY.replace("?s :price ?p2", "?s :prize ?p2"))
+    place.write("vain.rq", VAIN.replace("A ON S1", "A ON S2"))
+    given = ["--json", "--stream", "S1=stream.nq", "--kb", "kb.ttl"]
+    found = json.loads(place.spaseq("check", "vain.rq", "typo.rq", *given).out)
+    assert [(finding["file"], finding["code"]) for finding in found] == [
+        ("vain.rq", "unknown-stream"), ("vain.rq", "vain-comparison"),
+        ("typo.rq", "predicate-never-occurs"),
+    ]  # fmt: skip
+
+
+def test_a_stream_that_a_query_with_errors_makes(place: Place) -> None:
+    """What its readers find in it is not known, and is not the mistake."""
+    maker = f"REGISTER STREAM <http://example/made> AS {QUERY}".replace("SEQ(A; B)", "SEQ(A; X)")
+    place.write("maker.rq", maker.replace("SELECT ?s ?p2 ?owner", "CONSTRUCT { ?s :fell ?p2 }"))
+    place.write(
+        "reader.rq", QUERY.replace("stream?a=1", "made").replace(":price ?p2", ":prize ?p2")
+    )
+    given = ["--json", "--stream", "S1=stream.nq", "--kb", "kb.ttl"]
+    done = place.spaseq("check", "maker.rq", "reader.rq", *given)
+    assert done.status == 1
+    assert [finding["code"] for finding in json.loads(done.out)] == ["unknown-gpm"]

@@ -164,6 +164,13 @@ def test_a_stream_of_rdf_is_not_lifted_by_a_lift_without_name(tmp_path: Path) ->
     assert [one["line"] for one in beside if one["code"] != "sample"] == [1]
 
 
+def test_a_query_with_errors_beside_one_with_a_vain_pattern(tmp_path: Path) -> None:
+    (tmp_path / "b.rq").write_text(query_of("?c :price ?p").replace("SEQ (A; B)", "SEQ (A; D)"))
+    status, found = checked(tmp_path, query_of("?c :cost ?p"), str(tmp_path / "b.rq"))
+    assert status == 1
+    assert [code for _, _, code, _ in found] == ["unknown-gpm", "pattern-never-matches"]
+
+
 def test_mistakes_in_a_lift_are_reported(tmp_path: Path) -> None:
     status, found = checked(tmp_path, query_of("?c :cost ?p"), lift=LIFT.replace("BIND", "BNID"))
     assert status == 1

@@ -133,6 +133,7 @@ def test_a_session() -> None:
         await _renames(client)
         await _outlines(client)
         await _remedies(client)
+        await _warns_beside_errors(client)
         await _half_typed(client)
 
     talk(session, "--kb", "<http://example/kb>=ontologies/traffic.ttl")
@@ -186,6 +187,16 @@ async def _remedies(client: Client) -> None:
     assert list(action.edit.changes[URI]) == [lsp.TextEdit(found.range, "Low")]
 
 
+async def _warns_beside_errors(client: Client) -> None:
+    vain = QUERY.replace("SEQ(Low:", "SEQ(Loww:").replace("?low < 20", '?low < "20"')
+    client.type(vain, 3)
+    await client.until(lambda: any(d.code == "vain-comparison" for d in client.findings[URI]))
+    assert [(d.severity, d.code, d.range.start) for d in client.findings[URI]] == [
+        (lsp.DiagnosticSeverity.Error, "unknown-gpm", place(vain, "Loww")),
+        (lsp.DiagnosticSeverity.Warning, "vain-comparison", place(vain, "?low < ")),
+    ]
+
+
 async def _half_typed(client: Client) -> None:
     """Columns behind an emoji and an astral letter, in UTF-16."""
     begin = QUERY[: QUERY.index("BIND")]
@@ -197,7 +208,7 @@ async def _half_typed(client: Client) -> None:
             "\ud800{{{{",
             "",
         ],
-        start=3,
+        start=4,
     ):
         client.type(typed, number)
         row = typed.rpartition("\n")[2]
