@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # `typing` takes longer than all else before signals are handled
+TYPE_CHECKING = False  # `typing` would dominate the time until signals are handled
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,12 +1,12 @@
-"""When to try again: the pauses before further attempts, and the HTTP statuses that may pass."""
+"""Retries: the pauses before further attempts, and the HTTP statuses of passing failures."""
 
 from __future__ import annotations
 
 FIRST_PAUSE, MOST_PAUSE = 0.5, 30.0
-"""Seconds before the second attempt, and at most before later ones."""
+"""Seconds before the second attempt, and the maximum before later ones."""
 
 _PASSING = frozenset({408, 425, 429})
-"""The HTTP statuses below 500 that say: later."""
+"""HTTP statuses below 500 that ask the client to try later."""
 
 
 def may_pass(status: int) -> bool:
@@ -19,14 +19,14 @@ def may_pass(status: int) -> bool:
 
 
 class BackOff:
-    """The pauses before attempts after the first: each is twice as long as the one before.
+    """Exponential back-off: each pause is twice as long as the one before.
 
     Args:
         first_s: seconds before the second attempt; None: `FIRST_PAUSE`.
-        most_s: seconds at most; None: `MOST_PAUSE`.
+        most_s: the longest pause in seconds; None: `MOST_PAUSE`.
 
     Attributes:
-        failures: how many attempts have failed since the last that succeeded.
+        failures: number of failed attempts since the last success.
 
     >>> back_off = BackOff()
     >>> [back_off.failed() for _ in range(8)]
@@ -44,11 +44,11 @@ class BackOff:
         self.failures = 0
 
     def failed(self) -> float:
-        """Take note that an attempt has failed; the seconds to wait before the next."""
+        """Record a failed attempt; return the seconds to wait before the next."""
         self.failures += 1
         doublings = min(self.failures - 1, 64)
         return min(self._first_s * 2.0**doublings, self._most_s)
 
     def succeeded(self) -> None:
-        """Take note that an attempt has succeeded: the next pause is the shortest again."""
+        """Record a success: the next pause is the shortest again."""
         self.failures = 0

@@ -1,6 +1,6 @@
-"""Budgets: what the evaluation of a query may still use of the limits of a run.
+"""Budgets: how much of a run's limits the evaluation of a query may still use.
 
-Operators and functions far apart draw on one budget, so it is a context variable and no argument.
+Operators and functions far apart share one budget, so it is a context variable, no argument.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from typing import NoReturn
 from spaseq.limits import DEFAULT_LIMITS, Limits
 
 BATCH_ROWS = 2_000_000
-"""Most solutions of an operator on a batch of several events, unless one event may have more."""
+"""Maximum number of solutions of an operator on a batch, if the limit for one event is lower."""
 
 BATCH_ROWS_PER_EVENT = 4
-"""So many solutions per event are always allowed on a batch."""
+"""Number of solutions that a batch may always have per event."""
 
 TEXTS = 8
-"""All literals that one evaluation computes may together be this many times the longest one."""
+"""Total length of the literals that one evaluation computes, as a multiple of the longest."""
 
 FEW = 8
-"""So many texts are joined before their length is looked at."""
+"""Number of texts that are joined before their length is checked."""
 
 LARGE = 2**20
-"""A longer computed literal counts as soon as it is made, shorter ones when some are made."""
+"""A longer computed literal counts when it is made; shorter ones are counted together."""
 
 OUT_OF_MEMORY = "there is not enough memory for it"
 
 LEAST_SECONDS = 0.01
-"""The time that a function with its own clock always gets."""
+"""Minimum time for a function with its own clock."""
 
 
 class LimitExceeded(Exception):
@@ -57,7 +57,7 @@ class Budget:
 
     Attributes:
         limits: the limits of the run.
-        rows: most solutions that one operator may give for all events together.
+        rows: maximum number of solutions of one operator, for all events together.
     """
 
     __slots__ = (
@@ -82,9 +82,9 @@ class Budget:
 
         Args:
             limits: the limits of the run.
-            rows: most solutions of an operator; by default the limit for one event.
-            seconds: the time until `check` fails, which starts now; without end if None.
-            exceed: what to do when a limit is exceeded, given the reason; it raises an error.
+            rows: maximum number of solutions of an operator; by default the limit for one event.
+            seconds: time from now until `check` fails; None: no limit.
+            exceed: called with the reason when a limit is exceeded; it raises an error.
         """
         self.limits = limits
         self.rows = self._for_one = limits.solutions if rows is None else rows
@@ -105,13 +105,13 @@ class Budget:
         return budget
 
     def of_one_event(self) -> Budget:
-        """This budget with the rows of one event, for rows that are not counted by event."""
+        """This budget with the row limit of one event, for rows that are not counted by event."""
         budget = copy(self)
         budget.rows = self.limits.solutions
         return budget
 
     def spend(self, rows: int) -> None:
-        """Ask for room for an intermediate result of `rows` solutions, before it is made."""
+        """Reserve room for an intermediate result of `rows` solutions, before it is made."""
         if rows > self.rows:
             self.too_many()
 
@@ -123,7 +123,7 @@ class Budget:
         )
 
     def check(self) -> None:
-        """Fail if the time is over. Long loops call this now and then."""
+        """Fail if the time is over. Long loops call this regularly."""
         if self._deadline is not None and time.monotonic() > self._deadline:
             self.out_of_time()
 
@@ -140,7 +140,7 @@ class Budget:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Time in this block, while somebody else works, does not count."""
+        """Time spent in this block, waiting for another process, does not count."""
         start = time.monotonic()
         try:
             yield
@@ -153,7 +153,7 @@ class Budget:
             self._deadline += seconds
 
     def literal(self, characters: int) -> None:
-        """Ask for room for one computed literal, before it is made."""
+        """Reserve room for one computed literal, before it is made."""
         if characters > self.limits.literal_bytes:
             self._exceed(
                 f"a computed literal has more than {self.limits.literal_bytes:,} bytes "
@@ -161,7 +161,7 @@ class Budget:
             )
 
     def text(self, text: str) -> str:
-        """A computed literal's text, if it is not too long in UTF-8."""
+        """The text of a computed literal; fails if its UTF-8 is too long."""
         most = self.limits.literal_bytes
         if 4 * len(text) > most:
             self.literal(len(text))
@@ -171,7 +171,7 @@ class Budget:
         return text
 
     def joined(self, texts: Sequence[str], separator: str = "") -> str:
-        """The computed literal that texts make together, if it is not too long."""
+        """Join texts to a computed literal; fails if it is too long."""
         if len(texts) > FEW:
             self.literal(sum(map(len, texts)) + len(separator) * (len(texts) - 1))
         text = separator.join(texts)
@@ -190,7 +190,7 @@ class Budget:
 _ACTIVE: ContextVar[Budget] = ContextVar("spaseq_budget", default=Budget())  # noqa: B039  it counts nothing
 
 current_budget = _ACTIVE.get
-"""The budget of the evaluation that is going on; outside of one, a budget without a deadline."""
+"""The budget of the current evaluation; outside of one, a budget without a deadline."""
 
 
 @contextmanager

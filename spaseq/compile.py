@@ -29,7 +29,7 @@ __all__ = ["Checked", "CompileOptions", "check_query", "compile_query"]
 class Checked:
     """A query text with its findings; `plan` is None if there are errors.
 
-    `parsed` is None if the text cannot be read, or has not been, as it fits a template.
+    `parsed` is None if the text has a syntax error, or fits a template and so was not parsed.
     """
 
     source: QueryText
@@ -61,12 +61,12 @@ def check_query(
 ) -> Checked:
     """Parse, resolve and plan a query, collecting all errors and warnings.
 
-    `name` is what its answers are called unless the query registers a stream. A query that fits one
-    of `templates` is not parsed; any other may become one.
+    `name` is the name of its answers, unless the query registers a stream. A query that fits one of
+    `templates` is not parsed; any other may become one.
 
     Raises:
-        UsageError: the evaluator that `options` asks for cannot run the query, or there is no rule
-            of a name that is to be disabled.
+        UsageError: the evaluator that `options` asks for cannot run the query, or a rule to disable
+            does not exist.
     """
     known_rules(options.disable)
     source = QueryText(text, options.file or "<query>")
@@ -80,7 +80,7 @@ def check_query(
 
 
 def _checked(source: QueryText, name: str, options: CompileOptions) -> Checked:
-    """A query that is parsed."""
+    """Check a query that is parsed."""
     parsed = parse_source(source)
     diagnostics = list(parsed.diagnostics)
     query = parsed.query

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from spaseq.message_text import one_line, visible, without_passwords
 from spaseq.records import record
 
-_SHOWN = 3  # errors in the message of several
+_SHOWN = 3  # errors that a message of several shows
 
 
 @record
@@ -49,7 +49,7 @@ _LONGEST_LINE = 500
 """A longer line of a query is shown in part."""
 
 _AROUND = 120
-"""Characters before and after a place that are shown of a longer line."""
+"""Number of characters before and after a place that are shown of a longer line."""
 
 
 def _around(text: str, place: int) -> tuple[str, int]:
@@ -127,7 +127,7 @@ class SpaseqError(Exception):
 
 
 def fault_text(error: BaseException) -> str:
-    """One line about an error that nobody expected, for those who read a log.
+    """One line for the log about an unexpected error.
 
     >>> fault_text(KeyError("a"))
     "a fault: KeyError('a')"
@@ -186,11 +186,11 @@ class RunError(SpaseqError):
 
 
 class OtherStateError(RunError):
-    """A saved state is of another query, or of a version that keeps or runs it otherwise."""
+    """A saved state belongs to another query, or to another version of spaseq."""
 
 
 class TooManyWaiting(RunError):
-    """More partial matches of a query wait after an instant than may.
+    """More partial matches of a query wait after an instant than the limit allows.
 
     Attributes:
         query: the query's number in the run.

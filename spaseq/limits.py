@@ -1,4 +1,4 @@
-"""Bounds on what one input, one event and one query may need."""
+"""Limits of one input, one event and one query."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from spaseq.records import record
 
 @record
 class Limits:
-    """Bounds that keep hostile input, or a query without end, from taking the whole machine.
+    """Bounds that protect the machine from hostile input and endless queries.
 
     The defaults are far beyond what honest streams and queries need. Input that exceeds a bound
     is bad input: it goes to the side output with the reason, and the run goes on.
 
     Attributes:
-        nesting: how deep triple terms, JSON-LD and RDF/XML may be nested.
-        line_bytes: the length of a line of N-Quads and N-Triples.
-        event_bytes: the bytes of an event, or of other input, until the next event begins.
-        literal_bytes: the length of a literal, read or computed, in UTF-8.
-        inflation: how many times as large as the file the unpacked bytes of a .gz may be.
-        solutions: the intermediate solutions of a graph pattern for one event.
-        timeout_s: the seconds that one query may spend on one event.
+        nesting: maximum depth of triple terms, JSON-LD and RDF/XML.
+        line_bytes: maximum length of a line of N-Quads or N-Triples.
+        event_bytes: maximum bytes of an event, or of input between two events.
+        literal_bytes: maximum UTF-8 length of a literal, read or computed.
+        inflation: maximum ratio of the unpacked bytes of a .gz to its size.
+        solutions: maximum number of intermediate solutions of a graph pattern for one event.
+        timeout_s: maximum seconds that one query spends on one event.
 
     Raises:
         UsageError: a bound is not positive.

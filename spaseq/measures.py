@@ -1,6 +1,6 @@
-"""What each node of a plan did in a run: rows, time and memory.
+"""Measures of a run: rows, time and memory of each node of a plan.
 
-A run measures only if it is asked to.
+A run measures only on request.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
 NodePath: TypeAlias = tuple[Hashable, ...]
-"""A node of a plan below the nodes around it, outermost first."""
+"""Path of a node of a plan: the enclosing nodes, outermost first, then the node."""
 
 
 @dataclass(slots=True)
 class Measure:
-    """What one node did.
+    """Rows, time and memory of one node.
 
     `rows_in` is None for a node that reads no rows of another. `seconds` include the nodes inside.
-    `bytes` is the most that the node held at a time, None if it is not measured.
+    `bytes` is the maximum that the node held at a time, None if it is not measured.
     """
 
     calls: int = 0
@@ -30,7 +30,7 @@ class Measure:
     bytes: int | None = None
 
     def took(self, rows: int, size: int | None = None, rows_in: int | None = None) -> None:
-        """Add one call; `size` is the bytes that the node holds."""
+        """Add one call; `size` is the number of bytes that the node holds."""
         self.calls += 1
         self.rows += rows
         if size is not None:
@@ -43,7 +43,7 @@ class Measure:
 class Measures:
     """The measures of a run, by node, in the order of their first use.
 
-    `runtime` is where the run took place. `seconds` and `peak_bytes` are of its process.
+    `runtime` names the runtime. `seconds` and `peak_bytes` are measured for its process.
     """
 
     runtime: str = "local"
@@ -53,12 +53,12 @@ class Measures:
     _around: NodePath = ()
 
     def at(self, *path: Hashable) -> Measure:
-        """The measure of a node; `path` goes on from the nodes that are open."""
+        """The measure of a node; `path` is relative to the open nodes."""
         return self.nodes.setdefault((*self._around, *path), Measure())
 
     @contextmanager
     def inside(self, *path: Hashable) -> Iterator[Measure]:
-        """Measure the time of a node, with what is measured meanwhile below it."""
+        """Measure the time of a node; measures in this block stand below it."""
         measure, around = self.at(*path), self._around
         self._around = (*around, *path)
         start = time.perf_counter()
@@ -70,7 +70,7 @@ class Measures:
 
 
 def peak_memory() -> int | None:
-    """The most memory (bytes) that this process has had; None where the system does not say."""
+    """Peak memory of this process in bytes; None where the system does not report it."""
     try:
         import resource
     except ImportError:  # Windows
@@ -82,7 +82,7 @@ def peak_memory() -> int | None:
 
 
 class ProcessCount:
-    """How often this process has done something since the last look; each kind is a class."""
+    """Counter of one kind of event in this process; each kind is a subclass."""
 
     total: ClassVar[int] = 0
 
@@ -90,6 +90,6 @@ class ProcessCount:
         self._before = self.total
 
     def take(self) -> int:
-        """The number since the last call, or since this object was made."""
+        """The count since the last call, or since this object was made."""
         since_last, self._before = self.total - self._before, self.total
         return since_last

@@ -1,5 +1,6 @@
-"""Memory: how much a process may use, and less work for Python's garbage collector where there are
-many objects that know no cycles.
+"""Memory: how much a process may use, and pauses of Python's garbage collector.
+
+The pauses save time where there are many objects without reference cycles.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from functools import cache
 from pathlib import Path
 
 _LIMITS = ("memory.max", "memory/memory.limit_in_bytes")
-"""The files of a container's limit, of both versions of control groups."""
+"""Files that state the memory limit of a container, in both versions of control groups."""
 
 _UNKNOWN = 2**31
 
 
 @cache
 def machine_memory(groups: Path = Path("/sys/fs/cgroup")) -> int:
-    """The bytes of memory of the machine or its container; 2 GB if the system does not tell."""
+    """Bytes of memory of the machine or its container; 2 GB if the system does not report it."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # not POSIX
@@ -27,17 +28,17 @@ def machine_memory(groups: Path = Path("/sys/fs/cgroup")) -> int:
     for name in _LIMITS:
         try:
             memory = min(memory, int((groups / name).read_text()))
-        except (OSError, ValueError):  # there is no such limit
+        except (OSError, ValueError):  # no limit is set
             continue
     return memory
 
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """No cyclic garbage is looked for in this context.
+    """Pause the cyclic garbage collector in this context.
 
-    The collector starts after every few hundred new objects, and looks at all that have not yet
-    survived. Answers of a batch are many objects, and all of them stay.
+    The collector starts after every few hundred new objects, and examines all new objects. The
+    answers of a batch are many objects, and all of them stay.
     """
     if not gc.isenabled():
         yield
@@ -53,9 +54,9 @@ _kept_for_good = False
 
 
 def keep_for_good() -> None:
-    """Let the collector not look at the objects of now until the process ends.
+    """Exclude all present objects from garbage collection until the process ends.
 
-    For what modules have made while they were imported.
+    For objects that modules make while they are imported.
     """
     global _kept_for_good
     gc.freeze()
@@ -63,15 +64,15 @@ def keep_for_good() -> None:
 
 
 def _some_are_kept() -> bool:
-    """Whether objects are frozen. To count them, as Python does, takes long if they are many."""
+    """Whether objects are frozen. Python's own count of frozen objects is slow."""
     return _kept_for_good or gc.get_freeze_count() > 0
 
 
 def keep_all() -> None:
-    """Let the collector take all objects for old, without looking at them.
+    """Move all objects to the oldest generation of the collector, without examining them.
 
-    For many objects that stay and have left no garbage: its next look at new objects would take
-    long, and find nothing. What else is new is looked at with the old objects.
+    For many objects that stay and have left no garbage: the next collection of young objects would
+    take long, and find nothing. Other new objects move with them.
     """
     if not _some_are_kept():  # others stay frozen
         gc.freeze()
@@ -80,10 +81,10 @@ def keep_all() -> None:
 
 @contextmanager
 def old_objects_kept() -> Iterator[None]:
-    """The collector does not look at objects that are older than this context.
+    """Exclude objects that are older than this context from garbage collection.
 
-    A long run makes enough new objects for a look at all, and the plans of many queries are most of
-    these. They stay until the run ends.
+    A long run makes enough new objects to start full collections, and most objects are the plans of
+    many queries. Plans stay until the run ends.
     """
     if _some_are_kept():
         yield

@@ -44,7 +44,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def without_passwords(text: str) -> str:
-    """The text, with asterisks for each user name and password in an address; as long as before.
+    """The text, as long as before, with asterisks for user names and passwords in addresses.
 
     >>> without_passwords("SERVICE <http://me:secret@example.org/sparql>")
     'SERVICE <http://*********@example.org/sparql>'
@@ -63,7 +63,7 @@ def public_address(url: str) -> str:
 
 
 class EscapedStream(io.TextIOBase):
-    """A text stream that people read: what is written is escaped, and has no passwords.
+    """A text stream that people read: it escapes control characters and removes passwords.
 
     `plain` is the stream behind it.
     """
@@ -94,7 +94,7 @@ def unescaped(stream: TextIO) -> TextIO:
 
 
 def _one_line_record(record: logging.LogRecord) -> bool:
-    """Make one line of a record's message."""
+    """Make the message of a log record one line."""
     record.msg, record.args = one_line(without_passwords(record.getMessage())), ()
     return True
 

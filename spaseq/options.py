@@ -29,10 +29,10 @@ KbInput: TypeAlias = "str | PathLike[str] | rdflib.Graph"
 """RDF as users give it: a path, the URL of a SPARQL endpoint, or a graph in memory."""
 
 KbChanges: TypeAlias = "Mapping[str, Sequence[tuple[int | str | datetime, KbInput]]]"
-"""By graph IRI, what replaces the graph and when."""
+"""By graph IRI: pairs of the time of a change and the new contents of the graph."""
 
 OntologyInput: TypeAlias = "KbInput | Sequence[KbInput]"
-"""One ontology or several."""
+"""One ontology, or several."""
 
 MAX_BATCH_BYTES = 2**30
 RANGE_BYTES = 32 * 2**20
@@ -51,7 +51,7 @@ class PlanningOptions:
 
     `ontology` and `entailment` belong together: patterns then match what the ontology entails.
     `disable` names rules of the planner (`spaseq.plan.rules`) to leave out; answers stay the same.
-    `limits` are those of the run. With `partial` the run also gives partial matches.
+    `limits` are the limits of the run. With `partial` the run also returns partial matches.
     """
 
     ontology: OntologyInput | None = None
@@ -63,15 +63,15 @@ class PlanningOptions:
 
 @record
 class ServiceOptions:
-    """How SPARQL endpoints are asked.
+    """How SPARQL endpoints are queried.
 
-    `timeout_s` bounds one request, from its start to the last byte of its answer. A request that
-    fails for a passing reason is sent again up to `retries` times: first after `backoff_s`, then
-    after twice that time, and so on. One request asks for at most `batch` solutions. The answers
-    for `cache` solutions are kept for `ttl_s`; `refresh` has other times (s) for some addresses.
-    With `required`, a request that fails for good ends the run. An answer has at most `max_bytes`,
-    unpacked. A run asks the hosts in `allow`, each as HOST or HOST:PORT, and those of the endpoints
-    that `kb` names. `limits` are those of the run.
+    `timeout_s` limits one request, from its start to the last byte of its answer. A request that
+    fails for a passing reason is sent again up to `retries` times: after `backoff_s` seconds, then
+    twice that, and so on. One request asks for at most `batch` solutions. A cache holds the answers
+    for `cache` solutions for `ttl_s` seconds; `refresh` has other times (s) by address. With
+    `required`, a request that fails for good ends the run. An answer has at most `max_bytes`,
+    unpacked. A run sends requests only to the hosts in `allow` (HOST or HOST:PORT) and to the
+    endpoints in `kb`. `limits` are the limits of the run.
 
     Raises:
         UsageError: `allow` is one text instead of several.
@@ -96,7 +96,7 @@ class ServiceOptions:
         object.__setattr__(self, "refresh", tuple(dict(self.refresh).items()))
 
     def kept_s(self, address: str) -> float:
-        """For how many seconds an answer of this address is kept."""
+        """Seconds for which the cache keeps an answer of this address."""
         return dict(self.refresh).get(address, self.ttl_s)
 
 
@@ -104,10 +104,11 @@ class ServiceOptions:
 class KnowledgeOptions:
     """How a knowledge base is loaded.
 
-    `kb_cache` is the directory that keeps compiled knowledge bases for the next run: the user's
-    cache if None, no cache if "none". With `kb_refresh` a followed run loads changed files again.
-    `kb_changes` has what replaces a graph (by its IRI), and when: a time (ms since 1970, a
-    datetime, or the text of an xsd:dateTime) and what `kb` takes; of equal times the last counts.
+    `kb_cache` is the directory of compiled knowledge bases, for later runs: None is the user's
+    cache directory, "none" turns the cache off. With `kb_refresh` a followed run loads changed
+    files again. `kb_changes` has, by graph IRI, pairs of a time (ms since 1970, a datetime, or the
+    text of an xsd:dateTime) and the new contents, as `kb` takes them; of equal times the last
+    counts.
     """
 
     services: ServiceOptions = ServiceOptions()
@@ -122,10 +123,10 @@ class ReadingOptions:
 
     `time_predicate` is the IRI whose object is an event's time. Integer times count milliseconds
     since 1970, or seconds if `time_unit` is `s`. `triples_per_event` is the number
-    of triples of an event in formats without graphs. `base` is the IRI that relative IRIs of
-    Turtle, TriG, RDF/XML and JSON-LD are relative to. `context_map` has the file of each context
-    that JSON-LD may name, by its IRI; nothing is fetched. `threads` read N-Quads and N-Triples in
-    the local runtime; None leaves the number to the runtime.
+    of triples of an event in formats without graphs. `base` is the base IRI of Turtle, TriG,
+    RDF/XML and JSON-LD. `context_map` maps the IRIs of JSON-LD contexts to files; no context is
+    fetched. `threads` is the number of threads that read N-Quads and N-Triples in the local
+    runtime; None: the runtime chooses.
     """
 
     time_predicate: str = GENERATED_AT_TIME
@@ -141,9 +142,9 @@ class StageOptions:
     """The options of a query's stages.
 
     `limit_per_event` is the maximum number of answers of one query that end at the same instant
-    (and are in the same partition). `limits` bound what one event may need. At most `most_waiting`
+    (and are in the same partition). `limits` bound the cost of one event. At most `most_waiting`
     partial matches of a query wait after an instant, in each part of its stage 2. With `open_end`
-    the end of the streams closes no window: what had not happened by then is no absence.
+    the end of the streams closes no window: the absence of an event is not certain then.
 
     Raises:
         UsageError: the limit is less than one.
@@ -160,7 +161,7 @@ class StageOptions:
 
     @property
     def is_unlimited(self) -> bool:
-        """Whether no limit counts the answers or the partial matches of a query."""
+        """Whether the query has no limit on answers or on partial matches."""
         return self.limit_per_event is None and self.most_waiting is None
 
 
@@ -169,13 +170,14 @@ class FileSourceSettings:
     """How a followed run reads files that arrive.
 
     `max_bytes` bounds a batch, per stream; a file that cannot be divided is still read whole.
-    `range_bytes` is the size of the ranges that large files are divided into. `delay_ms` is how far
-    an event may be behind the greatest time of its stream. A stream without new input for `idle_ms`
-    no longer holds the others back. With `growing`, files may be appended to; their last event is
-    read when something follows it, or after `settle_ms` without a change. An event that is more
-    than `max_ahead_ms` ahead of its arrival and of all streams is bad input. While something waits
-    for a silent stream, its time goes on every `heartbeat_ms`. Where Spark plans batches that is so
-    while a window of `horizon_ms` may be open, the longest one of all queries.
+    `range_bytes` is the size of the ranges that large files are divided into. `delay_ms` is the
+    maximum delay of an event behind the greatest time of its stream. A stream without new input for
+    `idle_ms` no longer holds back the watermark of the others. With `growing`, files may be
+    appended to; their last event is read when something follows it, or after `settle_ms` without a
+    change. An event that is more than `max_ahead_ms` ahead of its arrival and of all streams is bad
+    input. While answers wait for a silent stream, its watermark advances every `heartbeat_ms`.
+    Where Spark plans the batches, this holds while a window of `horizon_ms`, the longest one of all
+    queries, may be open.
     """
 
     max_bytes: int = MAX_BATCH_BYTES
@@ -191,10 +193,10 @@ class FileSourceSettings:
 
 @record
 class StateLimits:
-    """Bounds of each bucket of each followed query.
+    """Limits of each bucket of each followed query.
 
-    `rows` bounds the partial matches that wait after an instant, `bytes` the size in the state
-    store, whenever it is written.
+    `rows` bounds the partial matches that wait after an instant, `bytes` its size in the state
+    store, checked at each write.
     """
 
     rows: int = 10_000_000
@@ -205,7 +207,7 @@ class StateLimits:
         return StateLimits(self.rows, self.bytes * queries)
 
     def stages(self, options: StageOptions) -> StageOptions:
-        """The options of stages that keep the limit on partial matches."""
+        """The options of the stages, with this limit on partial matches."""
         return replace(options, most_waiting=self.rows)
 
 
@@ -214,9 +216,9 @@ class FollowOptions:
     """How a run follows files that keep arriving.
 
     `checkpoint` is the directory that keeps the run's state. With `until_done` the run ends when it
-    has processed all files that were there at its start. The directories are looked at every
-    `trigger_ms`. Stage 2 of a query with a key is split into `buckets`; a checkpoint fixes the
-    number. `rebuild` makes the state anew from the logs, where a run keeps logs. `messages` is how
+    has processed all files that were there at its start. The run lists the directories every
+    `trigger_ms`. Stage 2 of a query with a key is split into `buckets`; the checkpoint keeps this
+    number. `rebuild` rebuilds the state from the logs, if the run keeps logs. `messages` says how
     the messages of brokers become events.
     """
 
@@ -232,7 +234,7 @@ class FollowOptions:
 
 @record
 class RuntimeOptions:
-    """Where a run takes place.
+    """The runtime of a run.
 
     `name` is "spark", or "local" for this process alone. `master` is the URL of a Spark cluster, or
     `local[2]` for two threads here; None starts a session on this machine. `verbose` shows Spark's
@@ -272,15 +274,15 @@ class RunOptions:
 
     @classmethod
     def of(cls, call: str, allowed: type, keywords: Mapping[str, Any]) -> RunOptions:
-        """The options that the keywords of a Python call give.
+        """The options from the keywords of a Python call.
 
         Args:
             call: the name of the called function, for messages.
-            allowed: the table of the keywords that it accepts: `RunKeywords` and the like.
-            keywords: the given keywords; their names are names of fields of the parts.
+            allowed: the table of its keywords, such as `RunKeywords`.
+            keywords: the keywords of the call; each is the name of a field of a part.
 
         Raises:
-            UsageError: a keyword that the call does not accept, or a value that cannot be.
+            UsageError: the call does not accept a keyword or its value.
 
         >>> RunOptions.of("run", RunKeywords, {"limit_per_event": 3}).stages.limit_per_event
         3
@@ -310,7 +312,7 @@ triples_per_event, watermark_ms
 
 
 def _part(kind: type[P], keywords: Mapping[str, Any]) -> P:
-    """A part, made of the keywords that are its fields."""
+    """Make one part from the keywords that are its fields."""
     names = [f.name for f in fields(kind)]  # type: ignore[arg-type]
     return kind(**{name: keywords[name] for name in names if name in keywords})
 
@@ -351,11 +353,11 @@ class RunKeywords(StreamKeywords, total=False):
     """The options of `spaseq.run`.
 
     `on_partial` is called for each `PartialMatch`: the first steps of a query, when their window
-    has closed without the rest. Without it the run does not look for them. `watermark_ms` is how
-    far an event of a generator may be behind the greatest time of its stream.
-    With `open_end` the end of the streams closes no window. `lifts` has the lift of each stream
-    that is rows: its text, or the `Path` of its file; `spaseq.Lifted` takes more. `dump_graphs` has
-    files for graphs that queries maintain, by IRI: what they are at the end goes there.
+    has closed without the rest. Without it the run computes no partial matches. `watermark_ms` is
+    the maximum delay of an event of a generator behind the greatest time of its stream. With
+    `open_end` the end of the streams closes no window. `lifts` has the lift of each stream of rows:
+    its text, or the `Path` of its file; `spaseq.Lifted` has more options. `dump_graphs` maps the
+    IRIs of graphs that queries maintain to files; the run writes the final graphs there.
     """
 
     open_end: bool
@@ -370,20 +372,20 @@ class AnswersKeywords(StreamKeywords, total=False):
     """The options of `spaseq.spark.answers`.
 
     `checkpoint` is a directory that every worker can write: the DataFrame is then a streaming one,
-    over files that keep arriving. The next four options need it. `watermark_ms` is how late an
-    event may be. In files, an event that is more than `max_ahead_ms` ahead of its arrival and of
-    all events before it is bad input. A stream without new events for `idle_ms` no longer holds the
-    others back; one task then reads all streams of a DataFrame, and the query does not end by
-    itself (`availableNow`), because Spark watches the clock. `kb_refresh` loads changed files of
-    the knowledge base between micro-batches, if the streams are paths; the driver's logger `spaseq`
-    says so, or why they do not load. `strict` fails at malformed input and late events, which
-    otherwise are warnings in the worker's log (logger `spaseq`). `sides` gives them as rows
-    instead. `partial` gives partial matches as rows. `lifts` has the lift of each stream that is a
-    DataFrame of rows, and of paths of tables: its text, or the `Path` of its file. `order` has the
-    column that orders rows of equal time of such a DataFrame. Tasks read the Parquet files of a
-    DataFrame that only scans them; with `direct=False` Spark reads its rows. `typed` gives a column
-    for each variable: True finds the types from the answers, which are then computed in the call; a
-    mapping has the Spark types of variables by name, and the others become strings.
+    over files that keep arriving. The next four options need it. `watermark_ms` is the maximum
+    delay of an event. In files, an event is bad input if its time is more than `max_ahead_ms` ahead
+    of its arrival and of all earlier events. A stream without new events for `idle_ms` no longer
+    holds back the watermark; one task then reads all streams of a DataFrame, and the query does not
+    end by itself (`availableNow`), because Spark watches the clock. `kb_refresh` loads changed
+    files of the knowledge base between micro-batches, if the streams are paths; the driver's logger
+    `spaseq` reports each change or failure. `strict` fails at malformed input and late events; by
+    default they are warnings in the worker's log (logger `spaseq`). `sides` gives them as rows.
+    `partial` gives partial matches as rows. `lifts` has the lift of each stream that is a DataFrame
+    of rows or a path of a table: its text, or the `Path` of its file. `order` names the column that
+    orders rows of equal time in such a DataFrame. Tasks read the Parquet files of a DataFrame that
+    only scans them; with `direct=False` Spark reads its rows. `typed` gives a column for each
+    variable: True finds the types from the answers, which are then computed in the call; a mapping
+    has the Spark types of variables by name, and the others become strings.
     """
 
     checkpoint: str | PathLike[str] | None

@@ -1,4 +1,4 @@
-"""Reading ahead, and working ahead, in threads, with results in order."""
+"""Threads that read or compute ahead, with results in order."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ Found = TypeVar("Found")
 _JOIN_SECONDS = 1.0
 
 _LOOK_SECONDS = 1.0
-"""A waiting main thread looks this often for a signal that came just before it began to wait."""
+"""Interval at which a waiting main thread checks for a signal that came just before it began to
+wait.
+"""
 
 
 def read_ahead(
     read: Callable[[Given], Found], given: Iterator[Given], threads: int
 ) -> Iterator[tuple[Given, Found]]:
-    """Each given item with what `read` makes of it, in order; `threads` threads read ahead.
+    """Pairs of each item and `read(item)`, in order; `threads` threads read ahead.
 
     Only one thread at a time takes an item. An interrupted run does not wait for a thread that
     waits for input.
@@ -31,9 +33,9 @@ def read_ahead(
 
 
 def run_ahead(items: Iterator[Given], name: str) -> Iterator[Given]:
-    """The items of an iterator, two of which a thread with this name makes ahead.
+    """The items of an iterator; a thread with this name makes two of them ahead.
 
-    With one core they are made when they are taken.
+    With one core each item is made on demand.
     """
     if (os.cpu_count() or 1) == 1:
         yield from items
@@ -44,11 +46,11 @@ def run_ahead(items: Iterator[Given], name: str) -> Iterator[Given]:
 
 
 def _nothing(item: object) -> None:
-    """Nothing is made of an item."""
+    """The result of an item in `run_ahead`: None."""
 
 
 def _results(ahead: _Ahead[Given, Found], threads: int, name: str) -> Iterator[tuple[Given, Found]]:
-    """What threads with this name make."""
+    """The results of threads with this name."""
     workers = [Thread(target=ahead.work, name=name, daemon=True) for _ in range(threads)]
     for worker in workers:
         worker.start()
@@ -63,7 +65,7 @@ def _results(ahead: _Ahead[Given, Found], threads: int, name: str) -> Iterator[t
 
 
 class _Ahead(Generic[Given, Found]):
-    """Items that are read, or will be; at most `most` of them wait for `take`."""
+    """A bounded queue of items and their results; at most `most` of them wait for `take`."""
 
     def __init__(self, read: Callable[[Given], Found], given: Iterator[Given], most: int) -> None:
         self._read = read
@@ -89,7 +91,7 @@ class _Ahead(Generic[Given, Found]):
         return result
 
     def stop(self) -> None:
-        """Let the threads end after the items that they read at present."""
+        """End the threads after their present items."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()

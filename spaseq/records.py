@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
 def record(cls: type[T]) -> type[T]:
-    """The class that `dataclass(frozen=True, slots=True)` makes of a class.
+    """Turn a class into a frozen class with slots, as `dataclass(frozen=True, slots=True)` does.
 
     Methods that the class defines itself stay.
 
@@ -51,7 +51,7 @@ def record(cls: type[T]) -> type[T]:
 
 
 def _init(cls: type, fields: Sequence[dataclasses.Field[Any]]) -> Callable[..., None]:
-    """`__init__`, which writes to the slots."""
+    """Compile `__init__`, which writes the slots."""
     scope: dict[str, Any] = {"missing": MISSING}
     parameters, by_name, lines = ["self"], ["*"], list[str]()
     for field in fields:
@@ -81,7 +81,7 @@ def _init(cls: type, fields: Sequence[dataclasses.Field[Any]]) -> Callable[..., 
 
 
 def _values(fields: Sequence[dataclasses.Field[Any]]) -> Callable[[Any], tuple[Any, ...]]:
-    """A function from a record to the values of some fields."""
+    """A function that maps a record to the values of some fields."""
     names = [field.name for field in fields]
     if len(names) > 1:
         return attrgetter(*names)
@@ -118,7 +118,7 @@ def _comparisons(fields: Sequence[dataclasses.Field[Any]]) -> tuple[Callable[...
 
 
 def _state(fields: Sequence[dataclasses.Field[Any]]) -> tuple[Callable[..., Any], ...]:
-    """What pickles call; the state is a list of the values of all fields."""
+    """The state for pickle: a list of the values of all fields."""
     names = [field.name for field in fields]
 
     def __getstate__(self: Any) -> list[Any]:

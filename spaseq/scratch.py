@@ -1,4 +1,4 @@
-"""Temporary directories of runs; if the process of one is killed, a later run removes it.
+"""Temporary directories of runs; a later run removes the directories of killed processes.
 
 A process holds a lock on each of its directories. The system releases the lock when the process
 ends, however it ends.
@@ -23,14 +23,14 @@ except ImportError:  # Windows: directories of killed processes stay
 
 _PREFIX = "spaseq-run-"
 _NEW_SECONDS = 60.0
-"""A younger directory may be one that its process has not locked yet."""
+"""A younger directory may belong to a process that has not locked it yet."""
 
 
 class ScratchDirectory(tempfile.TemporaryDirectory[str]):
     """A directory `spaseq-run-PURPOSE-PID-...` of this process in the temporary directory.
 
     Args:
-        purpose: a word that the name has.
+        purpose: a word for the directory's name.
     """
 
     def __init__(self, purpose: str) -> None:
@@ -49,11 +49,11 @@ class ScratchDirectory(tempfile.TemporaryDirectory[str]):
 
 
 def sweep(directory: Path, new_seconds: float = _NEW_SECONDS) -> None:
-    """Remove the directories that processes left when they were killed.
+    """Remove the directories of killed processes.
 
     Args:
-        directory: the temporary directory.
-        new_seconds: directories that changed since are left alone.
+      directory: the temporary directory.
+      new_seconds: directories that changed within this time stay.
     """
     if fcntl is None:
         return
@@ -71,10 +71,10 @@ def sweep(directory: Path, new_seconds: float = _NEW_SECONDS) -> None:
 
 @contextmanager
 def _signals_wait() -> Iterator[None]:
-    """SIGINT and SIGTERM that arrive meanwhile are handled at the end.
+    """Delay SIGINT and SIGTERM until the end of the block.
 
-    A handler that raises between the making of a directory and the note that it is to be removed,
-    or while it is removed, would leave it behind.
+    A handler that raises between the creation of a directory and its registration for removal, or
+    during its removal, would leave it behind.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread gets signals

@@ -1,4 +1,4 @@
-"""Keeps what a short run does not need from being imported or started."""
+"""Keep a short run from importing and starting modules that it does not need."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def keep_arrow_from_pandas() -> None:
 
 
 def keep_blas_from_threads() -> None:
-    """Let numpy, which is not imported yet, start no threads for linear algebra.
+    """Keep numpy, before its import, from starting threads for linear algebra.
 
-    They take processor time as soon as they start, here and in Spark's workers. This package uses
-    none of them. The user's own number stays.
+    The threads take processor time as soon as they start, here and in Spark's workers, and this
+    package needs none. A number that the user has set stays.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,7 +1,7 @@
-"""State: a class names the fields that are its state, and one walk over them makes and restores it.
+"""State of objects: a class names the fields that are its state; one walk saves and restores them.
 
-The state of an object is the values of these fields. Where a field holds further objects with
-state, by themselves, in a row or by key, their states stand in their places.
+The state of an object is the values of these fields. Where a field holds further objects with state
+(one, a sequence or a mapping), their states replace them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ P = TypeVar("P")
 class Stateful:
     """An object with state.
 
-    A new object that was made in the same way goes on from it.
+    A new object, constructed in the same way, continues from a snapshot.
 
     >>> class Counter(Stateful):
     ...     STATE = ("count",)
@@ -33,9 +33,9 @@ class Stateful:
     __slots__ = ()
 
     STATE: ClassVar[Sequence[str | tuple[str, str]]] = ()
-    """The fields that are state, but for those that follow from others.
+    """The fields that are state, without fields derived from others.
 
-    A pair is a field, and the property that gives the part of it which is in use.
+    A pair is a field, and the property that gives its used part.
     """
 
     def snapshot(self) -> Any:
@@ -45,7 +45,7 @@ class Stateful:
         return tuple([state_of(getattr(self, name)) for name in used])
 
     def restore(self, state: Any) -> None:
-        """Go on from a state; the object is new.
+        """Continue from a state; the object is new.
 
         Raises:
             any of `safe_pickles.BROKEN`: it is damaged.
@@ -57,16 +57,16 @@ class Stateful:
         self._after_restore()
 
     def _before_snapshot(self) -> None:
-        """Bring the fields into the form that they have in a state."""
+        """Bring the fields into the form in which a snapshot holds them."""
 
     def _after_restore(self) -> None:
-        """Make what follows from the fields."""
+        """Compute the derived fields."""
 
 
 class Parts(dict[K, P]):
     """Objects by key, each made when its key is first asked for.
 
-    If a method of the holder makes them, the holder is not held: it goes once nobody needs it.
+    If `make` is a method, the reference to its object is weak.
 
     >>> parts = Parts(lambda key: [key])
     >>> parts["a"], [*parts]
@@ -79,7 +79,7 @@ class Parts(dict[K, P]):
 
     def __missing__(self, key: K) -> P:
         make = self._maker()
-        assert make is not None, "the holder has gone"
+        assert make is not None, "the object whose method makes parts is gone"
         part = self[key] = make(key)
         return part
 
@@ -96,10 +96,10 @@ def state_of(value: Any) -> Any:
 
 
 def go_on(value: Any, state: Any) -> bool:
-    """Let the objects in a field's value go on from their states; False if it has none.
+    """Restore the objects in a field's value from their states; False if it holds no such objects.
 
     Raises:
-        any of `safe_pickles.BROKEN`: the state is damaged.
+      any of `safe_pickles.BROKEN`: the state is damaged.
     """
     if isinstance(value, Stateful):
         value.restore(state)

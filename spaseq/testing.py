@@ -62,11 +62,11 @@ class Harness:
     """Pushes events into a query and collects its answers.
 
     As a context manager it closes the streams at the end of the block, unless the block raises.
-    That closes all windows, so the last answers come then.
+    That closes all windows and gives the last answers.
 
     Attributes:
         matches: all answers so far, as `spaseq.Match` objects.
-        bad: the events that a SPARQL endpoint gave no answer for.
+        bad: the events for which a SPARQL endpoint gave no answer.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Harness:
 
     @property
     def now(self) -> datetime | None:
-        """The time of the latest event, or to which the clock was moved; None at the start."""
+        """The time of the latest event or `advance`; None at the start."""
         return self._now
 
     @property
@@ -127,7 +127,7 @@ class Harness:
                 `"@id"` gives the subject. A value is a Python value, a list of them, or an IRI
                 (`":a1"`, `"<http://example/a1>"`). On a stream with a lift, a dict is a row.
             at: the time, in seconds since the epoch or as a datetime; by default one second after
-                the event before. The time that a lift makes comes first.
+                the event before. A time that the lift makes takes precedence.
             iri: the IRI of the event's graph.
 
         Raises:
@@ -153,7 +153,7 @@ class Harness:
         self._events.setdefault(stream, []).append(row)
 
     def push_event(self, stream: str, event: Event) -> None:
-        """Push an event that is made already, such as one of `letters`."""
+        """Push an existing event, such as one of `letters`."""
         try:
             self.matches += self._engine.push_many([(stream, event)])
         except BadEvents as error:
@@ -172,7 +172,7 @@ class Harness:
         self.matches += self._engine.close()
 
     def closed(self) -> list[tuple[Match, Bindings]]:
-        """End all streams; all matches with their bindings."""
+        """End all streams; return all matches with their bindings."""
         self.close()
         return list(zip(self.matches, self.answers, strict=True))
 
@@ -199,7 +199,7 @@ class Harness:
         return [_values(match) for match in matches]
 
     def _name(self, stream: str) -> str:
-        """The query's name for a stream that is given by its name or its IRI."""
+        """The query's name for a stream, given its name or its IRI."""
         return self._names.get(stream, stream)
 
     def __enter__(self) -> Self:

@@ -1,8 +1,9 @@
-"""Regular expressions that are compiled at their first use, as a run uses few of those it imports,
-and possessive ones, which scan text in linear time.
+"""Regular expressions that are compiled at their first use, and possessive ones.
+
+A run uses few of the patterns that it imports. Possessive patterns scan text in linear time.
 
 Before Python 3.11.5, `re` matches a possessive group wrongly if there is backtracking inside it
-(CPython issue 106052). There, the package regex compiles the patterns. It is slower.
+(CPython issue 106052). There, the slower package regex compiles the patterns.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import sys
 from typing import Any, AnyStr, cast
 
 IS_RIGHT_IN_RE = sys.version_info >= (3, 11, 5)
-"""Whether `re` matches possessive groups as it should."""
+"""Whether `re` matches possessive groups correctly."""
 
 
 class _LatePattern:
-    """Has the attributes of a compiled pattern, once somebody asks for them."""
+    """A pattern that is compiled when an attribute is first read."""
 
     def __init__(self, pattern: Any, flags: int) -> None:
         self._pattern, self._flags = pattern, flags
@@ -29,7 +30,7 @@ class _LatePattern:
 
 
 def late_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """What `re.compile` gives, for its methods; `re`'s own functions do not take it.
+    """A pattern with the methods of `re.compile`; functions of `re` do not accept it.
 
     >>> late_pattern("[a-z]+").match("abc1").group()
     'abc'

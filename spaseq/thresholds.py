@@ -1,13 +1,12 @@
 """The sizes at which the engine chooses another way to the same answers, or drops state.
 
-No answer depends on them, which tests show: they run with each at its least, never reached, and at
+No answer depends on them. Tests show this with each threshold at its least, never reached, and at
 random. Code reads them where it decides, as `thresholds.current.few_matches`, so that a test can
-replace the record. A process that starts with `SPASEQ_THRESHOLDS` has others from its begin, and so
-have Spark's workers, which inherit it: `NAME=VALUE`, separated by spaces.
+replace the record. The environment variable `SPASEQ_THRESHOLDS` sets others for a process and for
+Spark's workers, which inherit it: `NAME=VALUE`, separated by spaces.
 
 Each has a value, a unit and the reason for the value. *Least* is the smallest value that makes
-sense: what lies behind the threshold then happens with almost any input. *Never* is a value that no
-input reaches.
+sense: almost any input then crosses the threshold. *Never* is a value that no input reaches.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from typing import Any
 from spaseq.records import record
 
 NEVER = 2**40
-"""No input reaches it, and a few times as much is still an int64."""
+"""No input reaches it, and a small multiple still fits an int64."""
 
 
 @record
 class Threshold:
-    """What is known of one threshold.
+    """The description of one threshold.
 
-    `unit` is what the value counts; `why` is the measurement behind the value, or its reason.
+    `unit` is the unit of the value; `why` is the measurement or reason behind it.
     """
 
     value: int

@@ -35,7 +35,7 @@ _CHARACTERS = 100
 def answers_html(
     title: str, variables: Sequence[str], answers: Sequence[tuple[str, Answer]], more: bool
 ) -> str:
-    """A table with a row for each (name of the query, answer).
+    """An HTML table with a row for each (name of the query, answer).
 
     Args:
         title: stands above the table.
@@ -75,7 +75,7 @@ def _row(tag: str, cells: Sequence[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    """A text, cut and escaped."""
+    """Escape a text and cut it to the width of a cell."""
     short = text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}..."
     return escape(one_line(short))
 
@@ -85,10 +85,10 @@ _SHOWN = 20
 
 
 class Answers(Iterator[Match]):
-    """The matches of a run, which takes place while they are taken.
+    """The matches of a run; the run advances while they are taken.
 
     Iterating keeps no match, so memory does not grow with them. A conversion runs to the end and
-    keeps all matches: then they can be iterated and converted again, as often as you like.
+    keeps all matches: then they can be iterated and converted again.
 
     A table has a column for each projected variable, typed by the XSD datatypes of its values, and
     the columns `start`, `end` and `trace` (docs/python.md#tables). `stats` has the counts of the
@@ -119,7 +119,7 @@ class Answers(Iterator[Match]):
         self._batches, self._plans, self._live = batches, plans, live
         self._matches = _matches(batches)
         self.stats = stats
-        self._next: deque[Match] = deque()  # taken from the run, but not by the user
+        self._next: deque[Match] = deque()  # taken from the run, but not yet by the user
         self._taken = 0
         self._ended = False
         self._kept: list[tuple[str, Sequence[Answer]]] | None = None
@@ -144,7 +144,7 @@ class Answers(Iterator[Match]):
         self._ended = True
 
     def close(self) -> None:
-        """End the run; the matches that were not taken are lost, unless they are kept."""
+        """End the run. Matches that were not taken are lost, unless they are kept."""
         self._ended = True
         if self._kept is None:
             self._next.clear()
@@ -155,7 +155,7 @@ class Answers(Iterator[Match]):
 
     @property
     def columns(self) -> list[str]:
-        """The names of the projected variables, of one query after the other."""
+        """The names of the projected variables, query by query."""
         return list(dict.fromkeys(p.name for q in self._plans for p in q.answers.projection))
 
     def to_arrow(self) -> pa.Table:
@@ -203,7 +203,7 @@ class Answers(Iterator[Match]):
         return pl.DataFrame(self.to_arrow())
 
     def to_rdflib(self) -> rdflib.query.Result:
-        """All matches as rdflib gives the result of a query.
+        """All matches as a query result of rdflib.
 
         A SELECT query gives solutions. CONSTRUCT queries give a `graph`, which is a Dataset with a
         named graph for each match.
@@ -246,11 +246,11 @@ class Answers(Iterator[Match]):
         return dataset
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The table by Arrow's PyCapsule interface, which other libraries read."""
+        """The table through Arrow's PyCapsule interface, for other libraries."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _all(self) -> list[tuple[str, Sequence[Answer]]]:
-        """All answers with the names of their queries, which are kept from now on."""
+        """All answers with the names of their queries; from now on they are kept."""
         if self._kept is None:
             if self._taken:
                 raise UsageError(
@@ -284,7 +284,7 @@ class Answers(Iterator[Match]):
 
 
 def _matches(batches: Iterable[tuple[str, Sequence[Answer]]]) -> Generator[Match]:
-    """The matches one by one. Python collects no garbage while those of a batch are made."""
+    """The matches one by one. Garbage collection pauses while the matches of a batch are made."""
     for name, answers in batches:
         if not isinstance(answers, AnswerBatch):
             yield from (Match(name, answer) for answer in answers)

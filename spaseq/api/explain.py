@@ -1,4 +1,4 @@
-"""`spaseq.explain`: what a query becomes and, after a run, what each part of it did."""
+"""`spaseq.explain`: the plan of a query and, after a run, the measures of each part."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.job import Job
 
 STAGES = ("ingest", "graph patterns", "sequence")
-"""The stages that every runtime tells apart."""
+"""The stages that every runtime measures."""
 
 
 def explain(
@@ -44,7 +44,7 @@ def explain(
         streams: if given, as for `spaseq.run`, the query runs over them, and the explanation has
             the rows, time and memory of each part.
         kb: as for `spaseq.run`.
-        runtime: where the query then runs. Spark measures whole stages only.
+        runtime: the runtime of that run. Spark measures whole stages only.
         full: whether text and JSON also have the canonical text, syntax tree and algebra.
         rate: solutions of the query's graph patterns per second, to estimate its memory.
         options: any of `spaseq.options.RunKeywords`.
@@ -75,10 +75,10 @@ def explain(
 
 
 def measured(job: Job, runtime: RuntimeOptions) -> Measures:
-    """The measures of a job, which is run to its end.
+    """The measures of a job, which runs to its end.
 
-    In this process all kernels are loaded before, or compiled, so that no node's time has that.
-    Small input needs none.
+    In this process all kernels are loaded or compiled before, so that no node's time includes this.
+    Small input needs no kernels.
     """
     measures = Measures(runtime.name)
     if runtime.name == "local":
@@ -100,7 +100,9 @@ def measured(job: Job, runtime: RuntimeOptions) -> Measures:
 
 @record
 class ParsedQuery(ast.Query):
-    """The syntax tree of a query. `spaseq.run` and the other calls take it in place of its text."""
+    """The syntax tree of a query, which `spaseq.run` and the other calls accept instead of the
+    text.
+    """
 
     def explain(
         self,

@@ -129,7 +129,7 @@ class PartialMatch(Match):
 
     @classmethod
     def of(cls, query: str, partial: PartialAnswer) -> PartialMatch:
-        """The partial match of the query with this name."""
+        """Make the partial match of the query with this name."""
         return cls(query, partial.answer, partial)
 
     @property
@@ -149,7 +149,7 @@ class PartialMatch(Match):
         return None if closed is None else to_datetime(closed[0])
 
     def to_json(self) -> dict[str, Any]:
-        """The object that a line of `spaseq run --partial` has."""
+        """The JSON object of a line of `spaseq run --partial`."""
         fields: dict[str, Any] = json.loads(partial_json(self.query, self.partial))
         return fields
 

@@ -1,4 +1,4 @@
-"""The cell magic `%%spaseq` of IPython and Jupyter; `%load_ext spaseq` makes it known."""
+"""The cell magic `%%spaseq` of IPython and Jupyter; `%load_ext spaseq` registers it."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _knowledge(
 
 
 def _assigned(option: str, text: str, variables: Mapping[str, Any]) -> tuple[str, Any]:
-    """The name and the value of `NAME=VALUE`; the name may be an IRI, which may have a `=`."""
+    """The name and the value of `NAME=VALUE`; an IRI as name may contain `=`."""
     name, equals, value = text.rpartition("=")
     if not equals:
         raise UsageError(f"{option} {text}: say NAME=VALUE")

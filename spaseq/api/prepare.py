@@ -34,13 +34,13 @@ KbSources = Sequence[tuple[str | None, KbInput]]
 """(graph IRI, or None for a source that keeps its graph names; source) of each source."""
 
 PAUSE = 1024
-"""So many queries are planned between pauses of the collector."""
+"""Number of queries planned between two pauses of the garbage collector."""
 
 SMALL_BYTES = 2**20
-"""Inputs of up to this size are read by interpreted kernels in less time than numba loads in."""
+"""Size up to which interpreted kernels read an input faster than numba loads."""
 
 SMALL_UNCOMPILED_BYTES = 4 * 2**20
-"""The same while the kernels are not compiled, which would take much longer."""
+"""The same size while the kernels are not compiled; compiling takes much longer."""
 
 
 def plan_queries(
@@ -53,7 +53,7 @@ def plan_queries(
     """The plans of one query or several, each after those whose registered streams it reads.
 
     `pushed` says that events come one by one. `templates` has the queries of earlier calls.
-    `changing` are the IRIs of graphs that something else than a query changes.
+    `changing` are the IRIs of graphs that change otherwise than by a query.
 
     Raises:
         QueryError: with all errors of all queries.
@@ -87,12 +87,12 @@ def named(plans: Sequence[QueryPlan], name: str) -> tuple[QueryPlan, ...]:
 
 
 class StandingPlanner:
-    """Plans queries under names, which others may run beside.
+    """Plans named queries, which may run beside others.
 
     Args:
         planning: the options of all queries.
-        knowledge: has the graphs that they name.
-        templates: the queries that have been planned already.
+        knowledge: the graphs that they may name.
+        templates: the queries planned before.
     """
 
     def __init__(
@@ -115,9 +115,9 @@ class StandingPlanner:
         maintained: Collection[str] = (),
         file: str | None = None,
     ) -> tuple[Checked, QueryPlan]:
-        """A query with its findings, and its plan; other queries keep the graphs `maintained`.
+        """A query with its findings and its plan; other queries maintain the graphs `maintained`.
 
-        `file` is what findings call a text.
+        `file` names a text in findings.
 
         Raises:
             QueryError: it has errors.
@@ -141,15 +141,15 @@ def load_knowledge(
 ) -> KnowledgeBase:
     """The knowledge base of a run, which has every graph and endpoint that the plans name.
 
-    It is the first thing that a run reads. So this decides whether kernels are interpreted, which
-    is faster for small input, or compiled.
+    The knowledge base is the first input of a run, so this function chooses between compiled
+    kernels and interpreted ones, which are faster for small input.
 
     Args:
         plans: the run's queries.
         kb: the knowledge bases.
-        options: how they are loaded.
-        streams: the sources of a run that ends; None stands for one of unknown size.
-        kept: graphs that the run itself keeps; here they are empty.
+        options: options of loading.
+        streams: the sources of a bounded run; None for a source of unknown size.
+        kept: graphs that the run itself maintains; here they are empty.
 
     Raises:
         InputError: a source does not load, or a graph that a query names is missing.
@@ -180,7 +180,7 @@ def _choose_kernels(streams: Iterable[Source | None], kb: KbSources) -> None:
 
 
 def _kb_size(source: KbInput) -> int | None:
-    """About how many bytes a knowledge base has as text; None if that is not known."""
+    """Approximate size of a knowledge base as text, in bytes; None if unknown."""
     if not isinstance(source, str | os.PathLike):
         return len(source) * _TRIPLE_BYTES
     if is_url(str(source)):
@@ -191,7 +191,7 @@ def _kb_size(source: KbInput) -> int | None:
 def watch_knowledge(
     kb: Mapping[str, KbInput] | KbSources, options: KnowledgeOptions
 ) -> KbWatch | None:
-    """Watches files that `load_knowledge` has just loaded; None without `kb_refresh`."""
+    """A watcher of the files that `load_knowledge` has just loaded; None without `kb_refresh`."""
     if not options.kb_refresh:
         return None
     from spaseq.kb.watched_graphs import KbWatch

@@ -39,17 +39,17 @@ R = TypeVar("R")
 
 
 class Turn:
-    """Whose turn it is to call an object."""
+    """A lock with an owner: the thread that may call an object now."""
 
     __slots__ = ("is_taken", "lock")
 
     def __init__(self) -> None:
-        self.lock = RLock()  # of the thread that calls
+        self.lock = RLock()  # the calling thread
         self.is_taken = False
 
 
 class TakesTurns(Protocol):
-    """An object whose calls take turns."""
+    """An object that only one thread at a time may call."""
 
     _turn: Turn
 
@@ -58,10 +58,10 @@ S = TypeVar("S", bound=TakesTurns)
 
 
 def one_at_a_time(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Let a method wait until no other thread is in such a method of the object.
+    """Make a method wait while another thread is in such a method of the object.
 
     Raises:
-        UsageError: this thread is in one already.
+      UsageError: the calling thread is already in such a method.
     """
 
     @wraps(method)
@@ -90,7 +90,7 @@ class Engine:
 
     Times never decrease, across all streams. Each call returns the answers that it makes certain:
     they end before the time of the latest event, because other events of that time may follow.
-    The answers come query by query. A query can read the stream that another one registers.
+    Answers are ordered by query. A query can read the stream that another one registers.
     `limit_per_event` bounds the answers that end at the same instant (and lie in the same
     partition); `suppressed` counts the others.
 
@@ -128,7 +128,7 @@ class Engine:
             options: any of `spaseq.options.PushKeywords`.
 
         Raises:
-            QueryError: the queries or a lift have errors; all are in it.
+            QueryError: with all errors of the queries and lifts.
             InputError: a query file, a lift or a knowledge base is missing or does not load.
             UsageError: an option is unknown or contradicts another.
         """
@@ -153,7 +153,7 @@ class Engine:
         self._closed = False
 
     def _set_streams(self) -> None:
-        """Take note of the streams of the queries; those of queries that have gone stay known."""
+        """Record the streams of the queries; streams of removed queries stay known."""
         plans = self._plans
         used = {name for plan in plans for name in plan.inputs.stream_names}
         made = {plan.identity.register for plan in plans}
@@ -165,7 +165,7 @@ class Engine:
         self._alone = len(plans) == 1 and len(plans[0].inputs.streams) == 1
 
     def _knows(self, plan: QueryPlan) -> bool:
-        """Whether a query has no other streams or names, and looks at no other predicates."""
+        """Whether the streams, names and predicates of a query are all known already."""
         names = self._streams.names
         return all(
             names.get(name) == iri and names.get(iri) == iri and self._matcher.reads(plan, iri)
@@ -178,35 +178,35 @@ class Engine:
 
     @property
     def queries(self) -> tuple[str, ...]:
-        """The names of the queries, those that have failed among them."""
+        """The names of the queries, including failed ones."""
         return tuple(plan.identity.title for plan in self._plans)
 
     @property
     def failed(self) -> dict[str, str]:
-        """The reason of each query that has failed, by name; the others have gone on without it."""
+        """The reason of each failed query, by name; the other queries have continued."""
         with self._turn.lock:
             queries = [*self._queries.queries]
         return {q.plan.identity.title: q.failure for q in queries if q.failure is not None}
 
     @one_at_a_time
     def add(self, query: QueryInput, *, name: str | None = None) -> str:
-        """Take another query, or another text for a name; returns the name.
+        """Add a query, or replace the query of a name; returns the name.
 
         The query gets all events that are pushed from now on, and none from before: `,` and
-        `WITHIN n EVENTS` count from here. A query that has the name goes, with its partial matches,
-        unless its canonical text is the same. Then nothing changes, except that one that has failed
-        begins anew. Matches of a query that registers a stream carry the stream's IRI as ever.
+        `WITHIN n EVENTS` count from here. It replaces a query with the same name, whose partial
+        matches are lost. If both canonical texts are equal, nothing changes, except that a failed
+        query restarts. Matches of a query that registers a stream carry the stream's IRI.
 
         Args:
             query: query text, the `Path` of a query file, or a parsed query. It may name the graphs
-                of the knowledge base that the engine has loaded, and streams of its own.
+                of the loaded knowledge base, and new streams.
             name: by default a file's stem, or the first free one of `query`, `query2` and so on.
 
         Raises:
             QueryError: the query has errors.
             InputError: the query file or a graph of the knowledge base is missing.
             UsageError: another query registers the same stream, or queries would read each other's
-                streams in a circle. Nothing has changed.
+                streams in a circle. The engine is unchanged.
         """
         self._check_open()
         if name is None:
@@ -224,12 +224,12 @@ class Engine:
 
     @one_at_a_time
     def remove(self, name: str) -> None:
-        """Forget a query, its partial matches and its answers that are not certain yet.
+        """Remove a query, its partial matches and its answers that are not certain yet.
 
-        Queries that read a stream which it registers stay, and the stream is silent.
+        Queries that read a stream which it registers stay; that stream has no further events.
 
         Raises:
-            UsageError: no query has this name.
+          UsageError: no query has this name.
         """
         self._check_open()
         query = self._queries.query_of(name)
@@ -247,13 +247,13 @@ class Engine:
 
     @property
     def suppressed(self) -> int:
-        """How many answers `limit_per_event` has suppressed so far."""
+        """Number of answers that `limit_per_event` has suppressed so far."""
         with self._turn.lock:
             return self._queries.suppressed
 
     @property
     def muted(self) -> dict[str, int]:
-        """By the name of a query: how many answers MUTE has left out so far."""
+        """Number of answers that MUTE has left out so far, by the name of the query."""
         with self._turn.lock:
             return self._queries.muted
 
@@ -264,23 +264,23 @@ class Engine:
 
     @property
     def filtered(self) -> int:
-        """How many pushed rows were no events, because their lift had no solution for them."""
+        """Number of pushed rows that gave no event, because their lift had no solution for them."""
         return self._streams.filtered
 
     @one_at_a_time
     def push(self, stream: str, graph: Any, time: Time | None = None) -> list[Match]:
-        """Push one event of a stream, which is named by the query's name for it or its IRI.
+        """Push one event of a stream, given the query's name for the stream or its IRI.
 
-        A stream with a lift takes a row, a dict, in place of the graph. Its time is the one that
-        the lift makes, or else `time`. Other events need `time`. A row that is several events is
-        taken whole, in order of their times: the first must not go back, the last is the latest.
+        A stream with a lift takes a row (a dict) in place of the graph. Its time is the time that
+        the lift makes, or else `time`. Other events need `time`. A row that gives several events is
+        taken whole, in order of their times: the first must not go back.
 
         An event that is refused leaves the engine as it was. A time is a datetime (without a zone:
         UTC), milliseconds as int, ISO 8601 text, `np.datetime64` or a pandas Timestamp.
 
         Raises:
-            UsageError: no query has such a stream, the time is no time or goes back, or the
-                engine is closed.
+            UsageError: no query has such a stream, the time is invalid or goes back, or the engine
+                is closed.
             InputError: the graph is not RDF, or the row is bad.
             RunError: a query failed at the event, for instance in an extension function.
         """
@@ -302,8 +302,8 @@ class Engine:
     def push_many(self, batch: Iterable[tuple[str, Event | Mapping[str, Any]]]) -> list[Match]:
         """Push (stream, event) pairs in order of time; returns the certain answers, in order.
 
-        A stream with a lift has rows, which are dicts, or the graphs of events whose times count
-        if the lift makes none.
+        The graph of an event on a stream with a lift is a row (a dict); the event's time counts if
+        the lift makes none.
 
         Raises:
             BadEvents: some events were refused, for a reason that `push` gives. All others were
@@ -335,9 +335,9 @@ class Engine:
     def _taken_and_found(
         self, given: Sequence[Any], before: Sequence[tuple[int, int]]
     ) -> tuple[list[PushedEvent], list[tuple[int, SpaseqError]], Found]:
-        """The good events of a batch, place and error of each bad one, and the solutions.
+        """The good events of a batch, (place, error) of each bad one, and the solutions.
 
-        Before them the lifters stood at `before`.
+        `before` is the state of the lifters before the batch.
         """
         streams, matcher = self._streams, self._matcher
         lifted = streams.lifted(given)
@@ -352,18 +352,18 @@ class Engine:
 
     @one_at_a_time
     def update_kb(self, iri: str, change: Any, time: Time | None = None) -> None:
-        """Change a graph of the knowledge base, for the events from a time on.
+        """Change a graph of the knowledge base from a time on.
 
         Args:
             iri: the graph, which the engine has loaded.
-            change: a SPARQL update as `str`, whose default graph is the graph; or what takes its
-                place: the `Path` of a file, an rdflib graph or a pyoxigraph dataset.
-            time: since when the change holds; by default 1 ms after the last event that was pushed.
+            change: a SPARQL update as `str`, whose default graph is the graph; or the new contents:
+                the `Path` of a file, an rdflib graph or a pyoxigraph dataset.
+            time: the time from which the change holds; by default 1 ms after the last pushed event.
 
         Raises:
             UsageError: there is no such graph, a query maintains it, or an event of this time or
                 later was pushed.
-            InputError: the update or the file is wrong. Nothing has changed.
+            InputError: the update or the file is wrong. The graph is unchanged.
         """
         self._check_open()
         since = self._change_time(iri, time)
@@ -377,7 +377,7 @@ class Engine:
         self._queries.change_graph(TimedChange(since, iri, difference))
 
     def _change_time(self, iri: str, time: Time | None) -> int:
-        """Since when (ms) a change of a graph holds; UsageError if it is not possible."""
+        """The time (ms) from which a change of a graph holds; UsageError if it is not possible."""
         known = self._how.knowledge.graphs
         if iri not in known:
             near = suggested(iri, known)
@@ -403,21 +403,21 @@ class Engine:
     def partials(self) -> list[PartialMatch]:
         """The partial matches whose windows have closed since the last call, query by query.
 
-        A window has closed when no event of its time can follow. The engine looks for partial
-        matches if it was made with `partial=True`; otherwise there are none.
+        A window has closed when no event in it can follow. Only an engine made with `partial=True`
+        computes partial matches.
         """
         closed = self._queries.partials()
         return [PartialMatch.of(self._plans[n].identity.name, partial) for n, partial in closed]
 
     @one_at_a_time
     def advance(self, time: Time) -> list[Match]:
-        """Promise that no event at or before a time follows; returns the certain answers."""
+        """Assert that no event at or before a time follows; returns the certain answers."""
         self._check_open()
         return self._matches(time_ms(time, TIME_UNITS[self._streams.time_unit]))
 
     @one_at_a_time
     def close(self) -> list[Match]:
-        """End all streams; the remaining answers. No event can be pushed afterwards."""
+        """End all streams; return the remaining answers. No event can be pushed afterwards."""
         self._check_open()
         self._closed = True
         return self._named(self._queries.close())
@@ -426,7 +426,7 @@ class Engine:
         return self
 
     def __exit__(self, kind: object, error: object, at: object) -> None:
-        """Close the engine; warns of answers that nobody took."""
+        """Close the engine; warn of answers that the caller did not get."""
         if self._closed or kind is not None:
             self._closed = True
             return
@@ -445,7 +445,9 @@ class Engine:
         return f"<Engine of {names}: {state}streams {', '.join(sorted(self._streams.names))}>"
 
     def _matches(self, watermark: int, ahead: bool = False) -> list[Match]:
-        """The certain answers by a watermark; with `ahead`, later events are processed, too."""
+        """The answers that are certain at a watermark; with `ahead`, later events are processed,
+        too.
+        """
         if watermark <= self._done and not ahead:
             return []
         self._done = watermark

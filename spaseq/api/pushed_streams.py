@@ -1,4 +1,4 @@
-"""What a program pushes, before a query sees it: its stream, its time, and a graph or a row."""
+"""Checks of pushed items before a query gets them: the stream, the time, and the graph or row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @record
 class PushedEvent:
-    """An event of a batch; `triples` is its graph, if that has been read."""
+    """An event of a batch; `triples` is its graph, once parsed."""
 
     stream: str  # IRI
     time: int  # ms
@@ -38,15 +38,15 @@ class PushedEvent:
 
     @property
     def is_text(self) -> bool:
-        """Whether the kernel can read the graph."""
+        """Whether the kernel can parse the graph."""
         return self.triples is None and isinstance(self.graph, str)
 
 
 class PushedStreams:
     """The streams of an engine: their names, their lifts, and the checks of what is pushed.
 
-    `names` has the IRI of each stream by its names. Integer times count a `time_unit`. A time
-    must be at least a `floor` (ms). What raises an error has changed nothing.
+    `names` has the IRI of each stream by its names. Integer times count a `time_unit`. A time must
+    be at least a `floor` (ms). A call that raises an error changes nothing.
     """
 
     def __init__(self, limits: Limits, time_unit: str = "ms") -> None:
@@ -56,12 +56,12 @@ class PushedStreams:
         self._lifters: dict[str, RowLifter] = {}  # by IRI
 
     def lift(self, lifts: Mapping[str, str | Path]) -> None:
-        """Take rows for some streams: by the stream's name, the text or the path of its lift.
+        """Set the lifts of some streams: by the stream's name, the text or the path of its lift.
 
         Raises:
-            UsageError: there is no such stream.
-            QueryError: a lift has errors.
-            InputError: a lift's file cannot be read.
+          UsageError: there is no such stream.
+          QueryError: a lift has errors.
+          InputError: a lift's file cannot be read.
         """
         if not lifts:
             return
@@ -81,11 +81,11 @@ class PushedStreams:
 
     @property
     def filtered(self) -> int:
-        """How many rows were no events, because their lift had no solution for them."""
+        """Number of rows that gave no event, because their lift had no solution for them."""
         return sum(lifter.filtered for lifter in self._lifters.values())
 
     def events(self, iri: str, given: Any, time: Time | None, floor: int) -> Sequence[LiftedEvent]:
-        """Time, name and triples of an event, or of those that a lift makes of a row."""
+        """(time, name, triples) of an event, or of each event that a lift makes of a row."""
         lifter = self._lifters.get(iri)
         if lifter is not None:
             events = lifter.of_row(given, None if time is None else self._given(iri, time))
@@ -99,7 +99,7 @@ class PushedStreams:
         return [(now, None, triples_of(given, self._limits))]
 
     def _given(self, iri: str, time: Time) -> int:
-        """The time (ms) that a program gives an event; UsageError if it is none."""
+        """The time (ms) that a program gives an event; UsageError if it is invalid."""
         times = self._times.get(iri)
         if times is None:
             warned = partial(time_remark, iri, "pushed events")
@@ -108,7 +108,9 @@ class PushedStreams:
         return times.given(time)
 
     def lifted(self, given: Sequence[Any]) -> dict[str, LiftedMany] | None:
-        """The events of all rows among the items, by stream; None if one needs a closer look."""
+        """The events of all rows among the items, by stream; None if an item must be checked by
+        itself.
+        """
         if not self._lifters:
             return {}
         rows: dict[str, list[Any]] = {}
@@ -129,10 +131,10 @@ class PushedStreams:
     def taken(
         self, given: Sequence[Any], floor: int, parsed: bool, lifted: Mapping[str, LiftedMany]
     ) -> tuple[list[PushedEvent], list[tuple[int, SpaseqError]]]:
-        """The good events of a batch, at or after `floor`; place and error of each bad one.
+        """The good events of a batch, at or after `floor`; (place, error) of each bad one.
 
-        With `parsed`, graphs become triples, so that bad ones are found. Of streams that are
-        `lifted` already, the times of the rows are known.
+        With `parsed`, graphs are parsed, so that bad ones are found. For the streams in `lifted`
+        the times of the rows are known.
         """
         times = {iri: iter(many.times) for iri, many in lifted.items()}
         taken: list[PushedEvent] = []
@@ -160,7 +162,7 @@ class PushedStreams:
     def _row(
         self, iri: str, given: Any, floor: int, times: Iterator[int | None] | None
     ) -> list[PushedEvent]:
-        """The events of a row in order of time: none if it has no solution."""
+        """The events of a row in order of time; none if the lift has no solution."""
         if times is not None:
             time = next(times)
             known = None if time is None else _not_before(floor, time)
@@ -181,11 +183,11 @@ class PushedStreams:
 
     @property
     def positions(self) -> list[tuple[int, int]]:
-        """Where the lifters stand, for `return_to`."""
+        """The states of the lifters, for `return_to`."""
         return [lifter.position for lifter in self._lifters.values()]
 
     def return_to(self, positions: Sequence[tuple[int, int]]) -> None:
-        """Forget the rows since the lifters stood there."""
+        """Return the lifters to earlier states: the rows since then do not count."""
         for lifter, position in zip(self._lifters.values(), positions, strict=True):
             lifter.return_to(position)
 
@@ -195,7 +197,7 @@ def _is_pair(item: object) -> bool:
 
 
 def _pair(item: object) -> tuple[str, Event | Mapping[str, Any]]:
-    """The (stream, event) pair that an item of a batch is."""
+    """An item of a batch as (stream, event)."""
     match item:
         case (str() as stream, Event() as event) if event.iri is None or isinstance(event.iri, str):
             return stream, event
@@ -222,12 +224,12 @@ class PushedMatcher:
         self._texts: dict[str, TextEvents] = {}  # by stream
 
     def use(self, streams: Iterable[str]) -> None:
-        """Match the events of some streams, by IRI, for the queries that there are now."""
+        """Match the events of some streams (IRIs) for the present queries."""
         self._counters = {iri: self._queries.counter(iri) for iri in streams}
         self._texts.clear()
 
     def reads(self, plan: QueryPlan, iri: str) -> bool:
-        """Whether graphs of a stream are read with all predicates that a query looks at."""
+        """Whether graphs of a stream are parsed with all predicates of a query."""
         kept = self._texts[iri].predicates if iri in self._texts else None
         wanted = stream_predicates((plan,), iri)
         return kept is None or (wanted is not None and kept.issuperset(wanted))
@@ -259,7 +261,7 @@ class PushedMatcher:
     def match(self, events: Sequence[PushedEvent], lifted: Mapping[str, LiftedMany]) -> Found:
         """The solutions of events, stream by stream.
 
-        `lifted` has, by stream, the rows that have been made graph events already.
+        `lifted` has, by stream, the events of rows that are lifted already.
 
         Raises:
             InputError: a graph is not RDF.

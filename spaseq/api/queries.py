@@ -1,5 +1,6 @@
-"""The queries of a call: read, parsed, checked and planned; and queries of RSP-QL and C-SPARQL as
-queries of spaseq. Loads no data and no kernel.
+"""The queries of a call: read, parsed, checked and planned; translation from RSP-QL and C-SPARQL.
+
+Loads no data and no kernel.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from spaseq.plan.templates import QueryTemplates
 from spaseq.storage.user_files import read_user_text
 
 QueryInput: TypeAlias = str | Path | ast.Query
-"""The text of a query, the path of a query file, or what `spaseq.parse` gives."""
+"""The text of a query, the path of a query file, or a result of `spaseq.parse`."""
 
 _QUERY_SUFFIXES = (".rq", ".sparql", ".spaseq", ".txt", ".query")
 
@@ -40,16 +41,16 @@ def check_queries(
 ) -> Iterator[Checked]:
     """Each query parsed, checked and, if it has no errors, planned.
 
-    A query file gives its stem as the query's name, with as many of its directories before it as
-    tell it from the other files. A text or a parsed query is called `query`, or `query1`, `query2`
-    and so on among several. `pushed` says that events come one by one, and `several` that others
-    may run beside a single query. `templates` has the queries of earlier calls. `file` is what
-    findings call a text.
+    The name of a query file is its stem, after as many of its directories as distinguish it from
+    the other files. A text or a parsed query is called `query`, or `query1`, `query2` and so on
+    among several. `pushed` says that events come one by one, and `several` that other queries may
+    run beside a single one. `templates` has the queries of earlier calls. `file` names a text in
+    findings.
 
     Raises:
         InputError: a query file or an ontology cannot be read.
         UsageError: the options of planning contradict each other, a file is given twice, a text
-            looks like a path, or something is no query.
+            looks like a path, or an item is no query.
     """
     schema, templates = _schema(planning), templates or QueryTemplates()
     queries = [query] if isinstance(query, str | Path | ast.Query) else list(query)
@@ -80,7 +81,7 @@ def _text(query: QueryInput) -> str:
 
 
 def _looks_like_a_path(text: str) -> bool:
-    """Whether a text, which cannot be a query, has the form of a file's name.
+    """Whether a text that is no query has the form of a file name.
 
     >>> _looks_like_a_path("queries/jam.rq"), _looks_like_a_path("SELECT ?x")
     (True, False)
@@ -109,7 +110,7 @@ def _names(queries: Sequence[QueryInput]) -> list[str]:
             raise UsageError(f"a query is text, a pathlib.Path or spaseq.parse(...), not {kind}")
     names = {n: f"query{n}" if several else "query" for n in texts}
     of_texts = frozenset(names.values())
-    # How many files end in these directories and this stem, for every end of every path.
+    # For each suffix (directories, stem) of each path: number of files with it.
     ends = Counter(parts[-k:] for parts in paths.values() for k in range(1, len(parts) + 1))
     for number, parts in paths.items():
         if ends[parts] > 1 and [*paths.values()].count(parts) > 1:
@@ -157,19 +158,18 @@ def read_query(path: Path) -> str:
 
 
 def translate(query: str | Path, *, base: str | None = None) -> str:
-    """The text of the spaseq query that says what a query of RSP-QL or C-SPARQL says.
+    """Translate a query of RSP-QL or C-SPARQL to the text of a spaseq query.
 
-    The text begins with comments. They say where an RSP engine answers otherwise (docs/rspql.md).
+    The text begins with comments that say where an RSP engine answers otherwise (docs/rspql.md).
 
     Args:
         query: the text of the query, or the `Path` of its file.
-        base: what relative IRIs are resolved against if the query has no BASE; by default
-            `http://example.org/`.
+        base: the base IRI if the query has no BASE; by default `http://example.org/`.
 
     Raises:
-        QueryError: the text is no such query, or something in it has no counterpart; with the place
-            of each error. What the check refuses, such as a function that there is not, has its
-            place in the translation.
+        QueryError: the text is no such query, or a part has no counterpart; with the place of each
+            error. An error that only the check finds, such as an unknown function, has its place in
+            the translation.
         InputError: the file cannot be read.
     """
     name = str(query) if isinstance(query, Path) else "<query>"

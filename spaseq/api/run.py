@@ -1,4 +1,4 @@
-"""`spaseq.run`: queries over streams that end, matches out, on either runtime."""
+"""`spaseq.run`: queries over bounded streams, on either runtime."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from spaseq.runtime.job.job import Job, Stats
 from spaseq.sources.iterables import Event
 
 AsyncStreamInput: TypeAlias = StreamInput | AsyncIterable[Event]
-"""What `spaseq.run` takes, or events that are awaited."""
+"""The stream inputs of `spaseq.run`, or asynchronous iterables of events."""
 
 T = TypeVar("T")
 
@@ -53,13 +53,13 @@ def run_async(
 ) -> AsyncAnswers:
     """Replay streams as `spaseq.run` does; the result is iterated with `async for`.
 
-    It takes what `run` takes. A stream may also be an asynchronous iterable of `Event`s in order of
-    time. The work is done in a thread of the run, so the event loop goes on. The functions that are
-    given are called in that thread. A generator that is not asynchronous runs there, too.
+    The arguments are those of `run`. A stream may also be an asynchronous iterable of `Event`s in
+    order of time. The run works in its thread, so the event loop stays free. Callbacks and
+    generators that are not asynchronous run in that thread, too.
 
     Returns:
-        The matches. The first of them is awaited when it is asked for, and the errors of `run` come
-        with it.
+        The matches. The run starts with the first `async for` step, which raises the errors of
+        `run`.
     """
     counts = stats or Stats()
     awaited = any(isinstance(given, AsyncIterable) for given in streams.values())
@@ -92,7 +92,7 @@ class AsyncAnswers(AsyncIterator[Match]):
         return await self._matches.__anext__()
 
     async def aclose(self) -> None:
-        """End the run; the matches that were not taken are lost."""
+        """End the run. Matches that were not taken are lost."""
         await self._matches.aclose()
 
     def __repr__(self) -> str:
@@ -108,13 +108,13 @@ class _Thread:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="spaseq")
 
     async def do(self, work: Callable[[], T]) -> T:
-        """What a function returns or raises in the thread."""
+        """Run a function in the thread; return its result or raise its error."""
         import asyncio  # other runs need not import it
 
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     def end(self) -> None:
-        """Let the thread end after its work."""
+        """End the thread after its work."""
         self._pool.shutdown(wait=False)
 
 
@@ -161,7 +161,7 @@ def _next(items: Iterator[Any]) -> Any:
 
 
 def _given(run: Any, iri: str, event: object) -> list[tuple[int, Answer]]:
-    """The answers that the next event of a stream, or its end, makes certain."""
+    """The answers that become certain with the next event of a stream, or its end."""
     answers: list[tuple[int, Answer]] = run.end(iri) if event is _END else run.take(iri, event)
     return answers
 
@@ -179,21 +179,20 @@ def run(
     """Replay streams to their ends; the result iterates over the matches of the queries.
 
     Args:
-        query: query text, the `Path` of a query file, or what `spaseq.parse` gives; several in a
-            list. The queries of one call can read the streams that others of them register.
+        query: query text, the `Path` of a query file, or a result of `spaseq.parse`; several in a
+            list. The queries of one call can read the streams that others register.
         streams: by the query's name for a stream, or its IRI: a path (file, directory, glob),
-            several paths, or an iterable of `Event`s. A list may be in any order. A generator is
-            in order of time, and each match comes as soon as it is certain.
+            several paths, or an iterable of `Event`s. A list may be in any order. A generator must
+            be in order of time; each match then comes as soon as it is certain.
         kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
         runtime: "spark", or "local" for this process alone. By default Spark, unless a stream is a
             generator. Spark reads generators to their ends first.
-        on_bad: called for each piece of input that cannot become an event. Without it, an event of
-            a generator that cannot be taken ends the run.
-        stats: filled with counts while the run lasts.
+        on_bad: called for each bad input. Without it, a bad event of a generator ends the run.
+        stats: the object that gets the counts during the run.
         options: any of `spaseq.options.RunKeywords`: how streams are read (`time_predicate`,
             `triples_per_event`, `base`, `threads`, `watermark_ms`, `lifts`), how knowledge is
             loaded (`kb_cache`, `services`), how queries are planned (`ontology`, `entailment`,
-            `disable`), and how many matches one event may give (`limit_per_event`).
+            `disable`), and the maximum number of matches per event (`limit_per_event`).
 
     Returns:
         The matches, query by query, each query's in order (docs/meaning.md#order-of-answers).
@@ -201,7 +200,7 @@ def run(
         several queries come as they become certain.
 
     Raises:
-        QueryError: the queries have errors; all are in it.
+        QueryError: with all errors of the queries.
         InputError: a stream or knowledge base is missing or does not load.
         UsageError: a stream has no input, an input has no stream, queries read each other's
             streams in a circle, or an option is unknown or contradicts another.
@@ -220,8 +219,8 @@ def run(
 class Task:
     """A run that is ready to begin. `streams` are the user's inputs, by stream IRI.
 
-    `delay_ms` is how late an event of a live stream may be, and `strict` says that one which cannot
-    be taken ends the run.
+    `delay_ms` is the maximum delay of an event of a live stream. With `strict` a bad event ends the
+    run.
     """
 
     job: Job
@@ -231,13 +230,13 @@ class Task:
     strict: bool = True
 
     def listen(self, on_bad: Callable[[BadInput], None] | None, stats: Stats | None) -> None:
-        """Report to the user's function and counts."""
+        """Report to the user's callback, and count."""
         self.strict = on_bad is None
         self.job.on_bad = on_bad or self.job.on_bad
         self.job.stats = stats or self.job.stats
 
     def named(self, answers: Sequence[tuple[int, Answer]]) -> list[Match]:
-        """Answers as matches."""
+        """The answers as matches."""
         return [Match(self.job.plans[n].identity.name, answer) for n, answer in answers]
 
 
@@ -250,7 +249,7 @@ def prepare(
     options: RunKeywords,
     pushed: bool,
 ) -> Task:
-    """Plan queries and load the knowledge base for a call; raises what `run` raises.
+    """Plan queries and load the knowledge base for a call; raises the errors of `run`.
 
     `pushed` says that events come one by one.
     """
@@ -272,14 +271,14 @@ def prepare(
     if options.get("dump_graphs"):
         if pushed:
             raise UsageError("dump_graphs goes with streams that end, not with generators")
-        from spaseq.runtime.job.graph_dumps import GraphDumps  # few runs keep graphs
+        from spaseq.runtime.job.graph_dumps import GraphDumps  # few runs maintain graphs
 
         job.dumps = GraphDumps(options["dump_graphs"], plans)
     return Task(job, bound, chosen, delay_ms)
 
 
 def _batches(task: Task) -> Generator[tuple[str, Sequence[Answer]]]:
-    """(name of the query, some of its answers) of streams that end."""
+    """(name of the query, some of its answers) of bounded streams."""
     job = replace(task.job, streams=bounded_sources(task.streams, task.options))
     with closing(batches_of(job, task.options.runtime)) as batches:
         for number, answers in batches:
@@ -303,7 +302,7 @@ def _streamed(task: Task) -> Generator[tuple[str, Sequence[Answer]]]:
 
 
 def split_live(streams: Mapping[str, Any]) -> tuple[dict[str, Iterator[Any]], dict[str, Any]]:
-    """The streams whose events come one by one, and the others.
+    """Split streams into live ones, whose events come one by one, and the others.
 
     The first item of an iterator tells whether it has events or paths.
     """
@@ -322,7 +321,7 @@ def split_live(streams: Mapping[str, Any]) -> tuple[dict[str, Iterator[Any]], di
 
 
 def live_run(task: Task, live: Sequence[str], bounded: Mapping[str, Any]) -> Any:
-    """The run over live streams (IRIs), and over others that are read to their ends first."""
+    """The run over live streams (IRIs) and bounded ones, which are read to their ends first."""
     from spaseq.runtime.streaming import GeneratorRun, refuse, reporting
 
     job = replace(task.job, streams=bounded_sources(bounded, task.options))

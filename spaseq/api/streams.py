@@ -1,4 +1,4 @@
-"""From the streams of a call to their sources."""
+"""The sources of the streams of a call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ with its context."""
 
 
 def stream_options(iri: str, options: RunOptions) -> StreamOptions:
-    """How one stream is read."""
+    """The reading options of one stream."""
     reading, local = options.reading, options.runtime.name == "local"
     return StreamOptions(
         iri,
@@ -83,7 +83,7 @@ def sources_if_any(
 
 
 def bounded_sources(streams: Mapping[str, StreamInput], options: RunOptions) -> tuple[Source, ...]:
-    """The sources of streams that end, all of which are there.
+    """The sources of bounded streams.
 
     Args:
         streams: the user's inputs, by stream IRI.

@@ -1,5 +1,6 @@
-"""`spaseq.why`: why a query has no answers; and what the other queries of a call make for it:
-streams, as sources, and graphs.
+"""`spaseq.why`: the reason why a query has no answers.
+
+The other queries of the call give it streams, as sources, and graphs.
 """
 
 from __future__ import annotations
@@ -104,12 +105,12 @@ def with_maintained(
 # --- The answers of another query as the events of the stream that it registers -------------------
 
 _ANSWERS = 4096
-"""How many answers make a batch."""
+"""Number of answers in a batch."""
 
 
 @record
 class RegisteredAnswers(Source):
-    """A registered stream whose query has run; it may be opened several times."""
+    """A registered stream whose query has run; it can be opened several times."""
 
     stream: str  # IRI
     answers: tuple[Answer, ...]
@@ -140,16 +141,17 @@ def why(
     watermark_ms: int = 0,
     **options: Unpack[StreamKeywords],
 ) -> Report:
-    """Say where the way from the events of streams to the answers of a query ends.
+    """Find the step at which a query loses its answers, from the events of streams on.
 
     Args:
-        query: query text, or the `Path` of a query file; of several the first one is asked about,
-            and the others make the streams that it reads.
+        query: query text, or the `Path` of a query file. Of several, the report is about the first;
+            the others make the streams that it reads.
         streams: as for `spaseq.run`. They are read to their ends, in this process.
         kb: as for `spaseq.run`.
-        event: an event, by its IRI or as the query would write it (`:e1`); the report is then about
-            the answers that hold it.
-        watermark_ms: with `event`, the watermark of the followed run that may lack its answers.
+        event: an event, by its IRI or a prefixed name of the query (`:e1`); the report is then
+            about the answers that contain it.
+        watermark_ms: with `event`, the watermark delay of the followed run that may lack its
+            answers.
         options: any of `spaseq.options.StreamKeywords`.
 
     Returns:
@@ -197,7 +199,7 @@ def report_on(
         asked.plan,
         asked.plan.expressions.schema,
     )
-    if plan.patterns.kept:  # the question looks at the events of windows
+    if plan.patterns.kept:  # the question concerns events of windows
         anew = CompileOptions(disable=[*plan.disabled, "kept-groups"], schema=schema)
         plan = plan_query(resolved, plan.identity.title, anew)
     question = Question.of(resolved, plan, schema)

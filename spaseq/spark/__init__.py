@@ -12,12 +12,13 @@ Streams are paths, or come in one DataFrame with an event in each row. Its colum
 (the name or the IRI of a stream; rows of other streams are left out), `time` (a timestamp, or
 integer milliseconds) and `graph` (N-Triples text). The columns `event` (the graph's IRI) and `k`
 (the event's number among the events of its stream and time) are optional. Without `k`, events of
-equal time are numbered in the order of their texts. DataFrames of rows come by stream, each with a
-lift. A streaming DataFrame needs the option `checkpoint`, and time passes only while all of its
-streams go on.
+equal time are numbered in the order of their texts. DataFrames of rows are given by stream, each
+with a lift. A streaming DataFrame needs the option `checkpoint`, and its time advances only while
+all of its streams have new events.
 
-In a local session, workers run this Python for `answers`, whatever Python they run for others. On
-a cluster they run the session's Python; the first call in a session checks that it will do.
+In a local session, workers use this Python for `answers`, whatever Python they use for other work.
+On a cluster they use the session's Python; the first call in a session checks its version and
+packages.
 """
 
 from __future__ import annotations

@@ -78,14 +78,14 @@ def answers(
     `checkpointLocation` of the query that is started from it: keep or remove both. The session's
     state store is set to RocksDB, with changelog checkpointing.
 
-    A failure of a worker comes when the DataFrame is evaluated (see `spaseq.spark.errors`).
+    A worker's failure is raised when the DataFrame is evaluated (see `spaseq.spark.errors`).
 
     Args:
         spark: the session.
         query: query text, or the `Path` of a query file; several in a list.
         streams: by the query's name for a stream, or its IRI: a path (file, directory, glob) that
-            workers open themselves, or several; with a checkpoint also `kafka://host/topic`; or a
-            DataFrame of rows, with a lift in `lifts`. Or one of all streams' events.
+            workers can open, or several; with a checkpoint also `kafka://host/topic`; or a
+            DataFrame of rows, with a lift in `lifts`. Or a DataFrame of all streams' events.
         kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
         options: any of `spaseq.options.AnswersKeywords`.
 
@@ -93,16 +93,16 @@ def answers(
         A DataFrame with a row for each answer: `query` (name), `start` and `end` (timestamps),
         `bindings` (variable to N-Triples text) and `trace` (events). `event` (IRI) and `graph`
         (triples of N-Triples texts) hold what CONSTRUCT made and are null for SELECT. With `sides`
-        there are also rows in which only `late` (`stream`, `event`, `time`, `late_ms`: how far
+        there are also rows in which only `late` (`stream`, `event`, `time`, `late_ms`: the delay
         behind the watermark) or `bad` (`file`, `line`, `reason`, `text`) is not null. With
         `partial` there are also rows of partial matches; only in these `reached`, `waiting` and
-        `closed` are not null (`closed` is, if the streams ended before n events). The rows of a
-        batch come together, so `foreachBatch` can write them to different places. With `typed`
-        there is also a column for each variable (see `spaseq.spark.typed_variables`).
+        `closed` are not null (`closed` is, if the streams ended before n events). `foreachBatch`
+        can write the rows of a batch to different places. `typed` adds a column for each variable
+        (`spaseq.spark.typed_variables`).
 
     Raises:
         QueryError, InputError: as `spaseq.run`.
-        UsageError: so, too; or the session does not run, or its workers lack the right Python.
+        UsageError: as `spaseq.run`; or the session is stopped, or its workers' Python is wrong.
     """
     chosen = RunOptions.of("answers", AnswersKeywords, options)
     plans = plan_queries(query, chosen.planning, changing=chosen.knowledge.kb_changes)
@@ -126,9 +126,9 @@ def _arrivals(options: AnswersKeywords) -> FileSourceSettings:
 
 @contextmanager
 def _without_traceback(spark: SparkSession) -> Iterator[None]:
-    """Functions that are made in this context fail with the error alone, in one line.
+    """Errors that leave this context have one line and no traceback.
 
-    `_Decode` raises errors that other tasks found, so the traceback would say nothing of them.
+    `_Decode` raises errors of other tasks, so its traceback would not help.
     """
     environment = spark.sparkContext.environment
     environment["SPARK_HIDE_TRACEBACK"] = "1"
@@ -152,7 +152,7 @@ class _Call:
 
     @classmethod
     def of(cls, spark: Any, streams: Any, chosen: RunOptions, options: AnswersKeywords) -> _Call:
-        """The call with these keywords, of which `chosen` are those of all runs."""
+        """The call with these keywords; `chosen` are the keywords of all runs."""
         rows = LiftedInputs(options.get("lifts", {}), options.get("order", {}))
         checkpoint, direct = options.get("checkpoint"), options.get("direct", True)
         return cls(spark, streams, chosen, checkpoint, _arrivals(options), rows, direct)
@@ -166,7 +166,7 @@ class _Call:
         """Refuse options that do not go together.
 
         Raises:
-            UsageError: there are some.
+            UsageError: some options exclude each other.
         """
         if self.options.knowledge.kb_refresh and self.checkpoint is None:
             raise UsageError("kb_refresh needs checkpoint: a bounded run reads one knowledge base")
@@ -200,7 +200,7 @@ class _Call:
         if self.checkpoint is None:
             for stream in job.streams:
                 if isinstance(stream, BrokerStream):
-                    stream.check()  # it has no end
+                    stream.check()  # the run has no end
         job.watch = watch_knowledge(kb, options.knowledge)
         if job.watch is not None:
             job.on_note = lambda text: _LOGGER.warning("%s", text)
@@ -273,7 +273,7 @@ def _both(one: Any, other: Any) -> Any:
 
 
 def _paths(given: PathInput) -> list[str]:
-    """Paths that mean the same in every process, and URLs."""
+    """Absolute paths, which mean the same in every process; URLs stay."""
     paths = [given] if isinstance(given, str | PathLike) else given
     return [str(each) if is_source(str(each)) else path.abspath(each) for each in paths]
 
@@ -292,7 +292,7 @@ def _process_directory() -> Path:
 class _Decode:
     """Turns rows of `OUTPUT` into rows for the caller."""
 
-    names: Sequence[str]  # of the queries
+    names: Sequence[str]  # names of the queries
     strict: bool
     sides: bool  # give late events and malformed input as rows
     partial: bool  # there are partial matches
@@ -302,7 +302,7 @@ class _Decode:
     def of(
         cls, plans: Sequence[QueryPlan], chosen: RunOptions, options: AnswersKeywords
     ) -> _Decode:
-        """The rows of these queries and options."""
+        """The decoder of the rows of these queries and options."""
         names = tuple(plan.identity.name for plan in plans)
         strict, sides = options.get("strict", False), options.get("sides", False)
         silent = frozenset(n for n, plan in enumerate(plans) if plan.maintained is not None)
@@ -330,7 +330,7 @@ class _Decode:
                 yield from self._batches(group)
 
     def _batches(self, items: Iterator[tuple[int, Item]]) -> Iterator[pa.RecordBatch]:
-        """The rows of items, all or none of which are columns."""
+        """The rows of items as batches; either all items are columns, or none."""
         schema, others = self.schema, list[tuple[int, Item]]()
         for query, item in items:
             if isinstance(item, AnswerBatch):

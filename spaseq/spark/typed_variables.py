@@ -1,7 +1,7 @@
 """Columns of variables beside `bindings`, with the types of their values.
 
-Types are found from all answers, by the rules of `spaseq.sinks.typed_columns`, or named by the
-caller. A term without a value of a named type is null in its column; `bindings` has every term.
+The types come from all answers, by the rules of `spaseq.sinks.typed_columns`, or from the caller. A
+term without a value of its column's type is null there; `bindings` has every term.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _TYPES = {
 }
 _NAMES = {kind: name for name, kind in _TYPES.items()}
 _DECIMAL = re.compile(r"decimal\((\d+), *(\d+)\)")
-_MOST_DIGITS = 38  # of a decimal of Spark
+_MOST_DIGITS = 38  # of a decimal in Spark
 
 
 @record
 class TypedVariables:
-    """The variables that get columns, and the types that the caller names; None: find them."""
+    """The variables that get columns, and the caller's types; None: find the types."""
 
     variables: Sequence[str]
     named: Mapping[str, pa.DataType] | None
@@ -53,10 +53,10 @@ class TypedVariables:
     def of(
         cls, plans: Sequence[QueryPlan], typed: bool | Mapping[str, str], streamed: bool
     ) -> TypedVariables:
-        """The columns that `typed` of `spaseq.spark.answers` asks for.
+        """The columns for the argument `typed` of `spaseq.spark.answers`.
 
         Raises:
-            UsageError: an unknown type or variable, or a stream whose types nobody names.
+            UsageError: an unknown type or variable, or a streaming DataFrame with `typed=True`.
         """
         if typed is False:
             return cls((), {})
@@ -96,7 +96,7 @@ class TypedVariables:
         query, others = ddl.split(", ", 1)
         columns = [f"`_{n}` {_name_of(kind)}" for n, kind in enumerate(types.values())]
         frame = rows.mapInArrow(run, ", ".join([query, *columns, others]))
-        lower = [name.lower() for name in types]  # Spark's names have no case
+        lower = [name.lower() for name in types]  # Spark's names ignore case
         given = [name for name in frame.columns if name not in {f"_{n}" for n in range(len(types))}]
         first, *rest = (own_column(name, lower) for name in given)
         return frame.toDF(first, *types, *rest)
@@ -152,7 +152,7 @@ def _check_variable(name: str, variables: Sequence[str]) -> None:
 
 
 def _type_of(name: str, text: str) -> pa.DataType:
-    """The Arrow type of a name of Spark's."""
+    """The Arrow type of a Spark type's name."""
     known = _TYPES.get(text.lower())
     if known is not None:
         return known
@@ -168,5 +168,5 @@ def _is_short_decimal(kind: pa.DataType) -> bool:
 
 
 def _name_of(kind: pa.DataType) -> str:
-    """The name of an Arrow type in Spark."""
+    """The Spark name of an Arrow type."""
     return _NAMES.get(kind) or f"decimal({kind.precision},{kind.scale})"

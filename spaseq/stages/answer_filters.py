@@ -1,4 +1,4 @@
-"""The answers that a query gives of its matches: selection, AFTER MATCH, DISTINCT and the limit."""
+"""From matches to answers: selection, AFTER MATCH, DISTINCT and the limit."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ MatchedAnswer: TypeAlias = tuple[SequenceMatch, Answer]
 
 
 class Answering(Protocol):
-    """What makes answers of the matches that a sequence stage finds."""
+    """Makes answers of the matches that a sequence stage finds."""
 
     @property
     def name(self) -> str:
-        """The name of the query whose answers are being made."""
+        """The name of the query."""
 
     @property
     def suppressed(self) -> int:
-        """The number of answers beyond the limit so far."""
+        """Number of answers beyond the limit so far."""
 
     @property
     def muted(self) -> Mapping[str, int]:
-        """By the title of a query: the number of answers that MUTE has left out so far."""
+        """Number of answers that MUTE has left out so far, by the title of the query."""
 
     def answers(self, matches: Iterable[SequenceMatch]) -> list[Answer]:
-        """The answers of the matches of one step of the watermark."""
+        """The answers for the matches of one watermark step."""
 
     def of_columns(self, answers: AnswerBatch) -> Sequence[Answer]:
-        """The answers of such a step, if each of its matches is one."""
+        """The answers of such a step, in columns, if each of its matches is an answer."""
 
     @property
     def too_many(self) -> Callable[[int], RunError]:
-        """Makes the error of too many answers, given the events of the last one."""
+        """Makes the error for too many answers, given the events of the last answer."""
 
 
 class AnswerFilters(Stateful):
-    """From the matches of one step of the watermark to the answers of a query.
+    """Turns the matches of one watermark step into the answers of a query.
 
     `limit` bounds the answers of one end instant and partition; None if the evaluator applies the
     limit. `suppressed` counts the answers beyond it. `skips` has a filter for
@@ -66,7 +66,7 @@ class AnswerFilters(Stateful):
         self.name, self._projection = plan.identity.name, Projection(plan)
         self.too_many = self._projection.too_many
         self.skips: dict[PartitionKey, AfterMatchFilter] = {}
-        self._least_skips = 0  # how many partitions the last sweep has left
+        self._least_skips = 0  # number of partitions that the last sweep has left
         self.suppressed = self._muted = 0
         answers = plan.answers
         self._skips = not skips_nothing(plan)
@@ -118,7 +118,7 @@ class AnswerFilters(Stateful):
 
     @property
     def muted(self) -> Mapping[str, int]:
-        """By the query's title: the number of answers that MUTE has left out so far."""
+        """Number of answers that MUTE has left out so far, by the title of the query."""
         return {self._plan.identity.title: self._muted} if self._muted else {}
 
     def graphs(self, answers: Iterable[Answer]) -> list[Answer]:
@@ -170,7 +170,7 @@ class AnswerFilters(Stateful):
         return True
 
     def _forget_idle(self, last: int) -> None:
-        """Forget the partitions whose filters leave out no answer from now on.
+        """Forget the partitions whose filters can leave out no further answer.
 
         Answers end at `last` (ms) or later. They begin at most two windows before, as a match may
         wait for its close. In a window of n EVENTS the next event may come at any time.
@@ -186,7 +186,7 @@ class AnswerFilters(Stateful):
             self._least_skips = len(self.skips)
 
     def _skip(self, key: PartitionKey) -> AfterMatchFilter:
-        """The filter of AFTER MATCH for a partition."""
+        """The AFTER MATCH filter of a partition."""
         known = self.skips.get(key)
         if known is None:
             skip, gpms = self._plan.answers.after_match, self._plan.patterns.gpms
@@ -206,7 +206,7 @@ def _positions(answer: Answer) -> frozenset[Position]:
 
 
 def _distinct(items: list[MatchedAnswer]) -> list[MatchedAnswer]:
-    """The first of the answers of one end with equal bindings."""
+    """The first of the answers with the same end and equal bindings."""
     kept = []
     for _, group in groupby(items, key=lambda item: item[1].end):
         seen: set[tuple[tuple[str, str], ...]] = set()

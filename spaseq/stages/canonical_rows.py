@@ -1,7 +1,7 @@
-"""The solutions of an event in an order that does not depend on how they were found.
+"""The canonical order of the solutions of an event, independent of how they were found.
 
-An evaluator that gives the first matches of an instant, up to a limit, goes by the order of its
-rows. One event and a batch of events have the same solutions, but not in the same order.
+An evaluator that returns the first matches of an instant, up to a limit, depends on the order of
+its rows. Evaluation on one event or on a batch gives the same solutions, but not in the same order.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class CanonicalRows:
         return EventRows(event.stream, event.time, event.k, event.event, solutions)
 
     def rows(self, rows: SolutionBatch, watermark: int) -> SolutionBatch:
-        """The rows of many events in order; in a family, those of each member."""
+        """The rows of many events in order; in a family, the rows of each member by themselves."""
         places: list[Int32s | Int64s] = [rows.gpm, rows.stream, rows.k, rows.time]
         if QUERY in rows.values:
             places.insert(0, rows.values[QUERY].codes)

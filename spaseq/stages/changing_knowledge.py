@@ -1,7 +1,7 @@
-"""Matches events with graphs that change: the part of stage 2 between order and sequence.
+"""Joins of events with graphs that change: the operator between Order and Sequence.
 
-Rows come in order of instants, each an event that stage 1 handed on, or a change of a graph. At one
-time changes from outside come first, then answers of queries that maintain a graph, by the query's
+Rows come in order of instants; each is an event from stage 1, or a change of a graph. At equal
+times external changes come first, then answers of queries that maintain a graph, by the query's
 name, then events.
 """
 
@@ -39,13 +39,13 @@ from spaseq.stages.timed_graphs import CodedRows, PlacedChanges, TimedGraph
 from spaseq.stateful import Stateful
 
 GraphsState: TypeAlias = "tuple[int, dict[str, list[Triple]]]"
-"""The time (ms) of the last changes from outside, and the triples of each graph."""
+"""The time (ms) of the last external changes, and the triples of each graph."""
 
 _NEVER = -(2**63)
 
 
 def _nothing(time: int) -> None:
-    """Nothing has to be done before a change."""
+    """Callback before a change that does nothing."""
 
 
 @record
@@ -53,22 +53,24 @@ class _NumberedRows:
     """The events among the rows of a batch, or the changes of graphs.
 
     Attributes:
-        rows: n rows.
-        at: int64 [n], the place of the event or change that each row is of; ascends. Events and
-            changes have places together.
+      rows: n rows.
+      at: int64 [n], the position of each row's event or change; ascends. Events and changes share
+          one numbering.
     """
 
     rows: SolutionBatch
     at: Int64s
 
     def between(self, first: int, end: int) -> _NumberedRows:
-        """The rows from one on, and before another one."""
+        """The rows from one position to another, which is excluded."""
         return _NumberedRows(self.rows.take(slice(first, end)), self.at[first:end])
 
 
 @record
 class _CodedBatch:
-    """Events, the changes beside them, these as patterns and triples, and the terms of both."""
+    """Events and changes of a batch; the changes also as patterns and triples; and the terms of
+    both.
+    """
 
     events: PlacedRows
     changes: _NumberedRows
@@ -77,7 +79,7 @@ class _CodedBatch:
 
 
 def _some(rows: SolutionBatch, places: Indices) -> SolutionBatch:
-    """Rows at ascending places."""
+    """The rows at ascending positions."""
     if len(places) and places[-1] - places[0] + 1 == len(places):
         return rows.take(slice(int(places[0]), int(places[-1]) + 1))
     return rows.take(places)
@@ -99,7 +101,7 @@ class ChangingKnowledge(Stateful):
 
     Args:
         plan: a query that reads graphs that change.
-        knowledge: what each graph has before the first change, and its versions from outside.
+        knowledge: the first value of each graph, and its external versions.
         on_bad: as for `PatternStage`.
         limits: as for `PatternStage`.
     """
@@ -134,16 +136,16 @@ class ChangingKnowledge(Stateful):
         self._times = np.array([time for time, _, _ in self._versions], np.int64)
         self._done = 0  # versions that have come
         self._before: Callable[[int], None] = _nothing
-        self._stage: PatternStage | None = None  # of the graphs as they are now
+        self._stage: PatternStage | None = None  # of the present graphs
 
     def use(self, knowledge: KnowledgeBase) -> None:
-        """From now on the other graphs are those of this knowledge base."""
+        """From now on, take the other graphs from this knowledge base."""
         now = self.snapshot()
         self._begin(knowledge)
         self.restore(now)
 
     def current(self) -> KnowledgeBase:
-        """The knowledge base as it is now."""
+        """The present knowledge base."""
         return self._with({iri: graph.relations() for iri, graph in self._graphs.items()})
 
     def _with(self, changing: Mapping[str, KbGraph]) -> KnowledgeBase:
@@ -153,7 +155,7 @@ class ChangingKnowledge(Stateful):
         return replace(known, terms=self._terms, graphs={**graphs, **changing})
 
     def matched(self, rows: SolutionBatch) -> SolutionBatch:
-        """The solutions on the events among some rows; rows come after all rows before."""
+        """The solutions on the events among some rows, which follow all earlier rows."""
         self._forget_terms()
         parts = [*(self.steps(rows) if self._changing.splits is None else self._together(rows))]
         return SolutionBatch.concat(parts, self._plan.patterns.columns)
@@ -164,12 +166,12 @@ class ChangingKnowledge(Stateful):
         before: Callable[[int], None] | None = None,
         until: int = _NEVER,
     ) -> Iterator[SolutionBatch]:
-        """The solutions, in pieces: the graphs are as they are for a piece when it is given.
+        """The solutions, in pieces; for each piece the graphs have their values at its time.
 
         Args:
-            rows: the next rows.
-            before: called before each change of a graph, with its time (ms).
-            until: in the end the graphs are as they are at this time (ms).
+          rows: the next rows.
+          before: called before each change of a graph, with its time (ms).
+          until: at the end the graphs have their values of this time (ms).
         """
         self._before = before or _nothing
         self._forget_terms()
@@ -188,10 +190,10 @@ class ChangingKnowledge(Stateful):
                 graph.use(*again)
 
     def _runs(self, rows: SolutionBatch) -> Iterator[tuple[int, _NumberedRows, _NumberedRows]]:
-        """The rows, cut where versions from outside come.
+        """The rows, cut at the times of external versions.
 
         Returns:
-            for each run how many versions have come, its events, and its changes.
+          for each run the number of versions that have come, its events, and its changes.
         """
         is_event = rows.stream < self._first
         events, changes = (_some(rows, np.flatnonzero(own)) for own in (is_event, ~is_event))
@@ -222,7 +224,7 @@ class ChangingKnowledge(Stateful):
     def _one_by_one(self, events: _NumberedRows, changes: _NumberedRows) -> Iterator[SolutionBatch]:
         """The solutions on events, in pieces between two changes."""
         made = first = 0
-        before = np.searchsorted(changes.at, events.at)  # changes' rows before each event
+        before = np.searchsorted(changes.at, events.at)  # rows of changes before each event
         for end in distinct(before).tolist():
             self._change(changes.between(made, end))
             last = int(np.searchsorted(before, end, side="right"))
@@ -232,7 +234,7 @@ class ChangingKnowledge(Stateful):
         self._change(changes.between(made, len(changes.at)))
 
     def _together(self, rows: SolutionBatch) -> Iterator[SolutionBatch]:
-        """The solutions of GPMs that are split, of many events and changes at once."""
+        """The solutions of split GPMs, for many events and changes at once."""
         for come, events, changes in self._runs(rows):
             self._catch_up(come)
             columns = {v: events.rows.values[v] for v in self._handed_on}
@@ -247,12 +249,12 @@ class ChangingKnowledge(Stateful):
     def _cut(
         self, batch: _CodedBatch, part: tuple[int, int], cuts: Sequence[int]
     ) -> Iterator[SolutionBatch]:
-        """The solutions on a part of some rows; the changes at some places are made by themselves.
+        """The solutions on a part of some rows; the changes at the cuts are made by themselves.
 
         Args:
-            batch: the rows.
-            part: the place of the first event or change, and one after the last.
-            cuts: the places.
+          batch: the rows.
+          part: the positions of the first event or change, and after the last one.
+          cuts: the positions of the cuts.
         """
         first = part[0]
         for cut in cuts:
@@ -263,7 +265,7 @@ class ChangingKnowledge(Stateful):
         yield from self._piece(batch, (first, part[1]))
 
     def _piece(self, batch: _CodedBatch, part: tuple[int, int]) -> Iterator[SolutionBatch]:
-        """The solutions on a part of some rows, the changes among which are made together."""
+        """The solutions on a part of some rows, whose changes are made together."""
         changes = batch.made.between(*part)
         events = batch.events.take(slice(*np.searchsorted(batch.events.at, part).tolist()))
         if not len(changes.place) and not len(events.at):
@@ -275,7 +277,7 @@ class ChangingKnowledge(Stateful):
         joins = GraphJoins(self._whole, graphs, batch.lexicon, self._on_bad, self._limits)
         try:
             solutions = joins.solutions(events)
-        except LimitExceeded:  # it may be so because of the other triples
+        except LimitExceeded:  # the cause may be the other triples
             if len(changes.place):
                 middle = int(changes.place[len(changes.place) // 2])
                 yield from self._cut(batch, part, [middle])
@@ -285,7 +287,7 @@ class ChangingKnowledge(Stateful):
         yield solutions
 
     def _catch_up(self, come: int) -> None:
-        """Take the first versions from outside."""
+        """Apply the first external versions."""
         for time, iri, name in self._versions[self._done : come]:
             self._before(time)
             self._graphs[iri].replace(self._knowledge.graphs[name])
@@ -293,7 +295,7 @@ class ChangingKnowledge(Stateful):
         self._done = max(self._done, come)
 
     def _change(self, changes: _NumberedRows) -> None:
-        """Take answers of queries that maintain graphs."""
+        """Apply answers of queries that maintain graphs."""
         rows = changes.rows
         triples = [*zip(*(rows.texts(name) for name in HANDED_ON), strict=True)]
         cuts = np.flatnonzero(np.diff(changes.at)) + 1
@@ -307,7 +309,7 @@ class ChangingKnowledge(Stateful):
             self._stage = None
 
     def _solutions(self, rows: SolutionBatch) -> SolutionBatch:
-        """The solutions on events, with the graphs as they are now."""
+        """The solutions on events, with the present graphs."""
         if self._stage is None:
             self._stage = PatternStage(self._plan, self.current(), self._on_bad, self._limits)
         solutions = []
@@ -317,5 +319,5 @@ class ChangingKnowledge(Stateful):
         return SolutionBatch.concat(solutions, self._plan.patterns.columns)
 
     def _events(self, stream: int, rows: SolutionBatch) -> EventBatch:
-        """The events that were handed on as rows of a stream."""
+        """The events that stage 1 handed on as rows of a stream."""
         return events_of(rows, self._streams[stream])

@@ -1,5 +1,6 @@
-"""From matches to answers: HAVING, projection, order (docs/meaning.md#order-of-answers); of many
-matches at a time as columns, from the numbers of their rows.
+"""From matches to answers: HAVING, projection, order (docs/meaning.md#order-of-answers).
+
+Many matches at a time become columns, made from the numbers of their rows.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ from spaseq.rdf.columns.term_columns import TermColumn, distinct_codes
 from spaseq.records import record
 
 _place = itemgetter(*map(Answer._fields.index, ("end", "first", "trace")))
-"""The part of an answer that decides its order, unless two answers are equal in it."""
+"""The part of an answer that usually decides its order."""
 
 _LAST_CLOSE = (2**63 - 1, AFTER_ALL)
-"""Stands for the close of a window that the end of the streams closes."""
+"""The close of a window that the end of the streams closes."""
 
 MOST_BYTES = 2**32
-"""Bound on the memory of the answers of one step of the watermark, estimated."""
+"""Limit on the estimated memory of the answers of one watermark step."""
 
 _ANSWER_BYTES, _EVENT_BYTES = 1024, 16
 
 _LAYOUTS = 4096
-"""The most layouts of matches that are kept."""
+"""Maximum number of match layouts in the cache."""
 
 _new = partial(tuple.__new__, Answer)
 
@@ -77,7 +78,7 @@ class Projection:
         """The matches for which HAVING is true, with their answers.
 
         Raises:
-            RunError: they need more memory than `MOST_BYTES`.
+            RunError: the answers need more memory than `MOST_BYTES`.
         """
         room = MOST_BYTES
         for match in matches:
@@ -89,7 +90,7 @@ class Projection:
                 yield match, answer
 
     def too_many(self, events: int) -> RunError:
-        """The error that there are too many answers, the last one with this number of events."""
+        """The error for too many answers, given the number of events of the last answer."""
         return RunError(
             f"query {self._name} has more answers at once than {MOST_BYTES:,} bytes hold, the last "
             f"of them with {events:,} events: shorten WITHIN, add a condition that ties "
@@ -103,7 +104,8 @@ class Projection:
         trace = tuple([solution.item for solution in solutions])
         if not all(map(lt, trace, trace[1:])):
             trace = tuple(sorted({*trace}))
-        # Solutions of one shape bind the same variables; these are single, so their values agree.
+        # Solutions of one shape bind the same variables, and these are single, so their values
+        # agree.
         by_shape = {solution.shape: solution.singles for solution in solutions}
         pairs = [*chain.from_iterable(by_shape.values())]
         key: tuple[int | str, ...] = tuple(by_shape)
@@ -124,9 +126,9 @@ class Projection:
         return _new((trace[0][:2], end, trace, bindings, singles, lists or (), None, None))
 
     def _layout(self, key: tuple[int | str, ...], pairs: Sequence[Binding]) -> _Layout:
-        """The places of a match's variables in its pairs.
+        """The positions of a match's variables in its pairs.
 
-        `key`, under which the layout is kept, are the shapes of its solutions and its lists.
+        `key`, the key of the cache, is the shapes of its solutions and its lists.
         """
         places = {pair[0]: i for i, pair in enumerate(pairs)}
         singles = [places[v] for v in self._variables if v in places and v not in key]
@@ -148,16 +150,16 @@ class Projection:
 
 
 def _places(answers: Iterable[Answer]) -> list[tuple[Any, ...]]:
-    """What decides the order of answers, unless two are equal in it: end, first instant, trace."""
+    """The first part of the order of answers: end, first instant, trace."""
     places = [*map(_place, answers)]
     if any(item[4] and " " in item[4] for _, _, trace in places for item in trace):
-        # Window events of one place may be of several partitions, with other extents.
+        # Window events at one position may belong to several partitions, with other extents.
         places = [(end, first, tuple([item[:4] for item in t])) for end, first, t in places]
     return places
 
 
 def order_of(answers: Sequence[Answer]) -> list[int]:
-    """The places of answers in the order of `Answer.order_key`; of equal answers, one place.
+    """The positions of answers in the order of `Answer.order_key`; equal answers share one.
 
     The key's text is made only for answers whose traces are equal.
     """
@@ -185,7 +187,7 @@ def order_of(answers: Sequence[Answer]) -> list[int]:
 def partials_in_order(partials: Sequence[PartialAnswer]) -> list[PartialAnswer]:
     """Partial matches in the order of `PartialAnswer.order_key`.
 
-    The keys' texts are made only if two are equal in what comes first in them.
+    The keys' texts are made only if the first parts of two keys are equal.
     """
     closes = [p.closed or _LAST_CLOSE for p in partials]
     places = [*zip(closes, _places(p.answer for p in partials), strict=True)]
@@ -236,7 +238,7 @@ class MatchEnv:
 
 @record
 class RowRanks:
-    """The ranks [n] of rows among the items of traces, and among instants; equal ones are equal."""
+    """The ranks [n] of rows among items of traces, and among instants; equal rows share a rank."""
 
     items: Int64s
     instants: Int64s
@@ -253,12 +255,12 @@ class RowRanks:
 
 
 def can_be_ordered(solutions: Runs) -> bool:
-    """Whether `in_order` has the memory for answers of these solutions."""
+    """Whether `in_order` has enough memory for answers of these solutions."""
     return len(solutions) * int(solutions.lengths.max(initial=0)) <= thresholds.current.order_table
 
 
 def in_order(answers: AnswerBatch, rank: RowRanks) -> AnswerBatch:
-    """The answers in their order, without those that are equal to another.
+    """The distinct answers, in order.
 
     A trace begins with the first instant, so end and trace decide. The texts of bindings are
     compared only where traces are equal. In a family the answers of each member stand together.
@@ -289,7 +291,8 @@ def _ranks(names: tuple[str, ...]) -> Int32s:
 
 
 def _dense(order: Indices, new: Bools) -> Int64s:
-    """Ranks from an order of rows [n] and whether each row but the first is above the one before.
+    """Dense ranks, given an order of rows [n] and whether each row but the first exceeds the one
+    before.
 
     Equal rows have equal ranks.
     """
@@ -299,7 +302,7 @@ def _dense(order: Indices, new: Bools) -> Int64s:
 
 
 def _among_equals(answers: AnswerBatch, order: Indices, equal: Bools) -> Indices:
-    """The order of answers, given the order of their traces and which equal the one before."""
+    """The order of answers, given the order of their traces and which traces equal the last."""
     tied = np.zeros(len(order), np.bool_)
     tied[1:] |= equal
     tied[:-1] |= equal
@@ -318,7 +321,7 @@ def _among_equals(answers: AnswerBatch, order: Indices, equal: Bools) -> Indices
 
 
 def _by_texts(answers: AnswerBatch, chosen: Indices, trace: Int64s) -> Indices | None:
-    """Some answers in the order of their traces' numbers, then of bindings; of equal ones one.
+    """Answers in the order of their traces' numbers, then of bindings, without duplicates.
 
     None if they have group variables, or leave a variable unbound.
     """
@@ -354,9 +357,9 @@ def _has_columns(template: Template) -> bool:
 
 
 def can_be_columns(plan: QueryPlan, limit: int | None) -> bool:
-    """Whether each match that the evaluator gives is an answer, unless it would be an empty graph.
+    """Whether each match of the evaluator is an answer, unless its graph is empty.
 
-    `limit` is that of the answers of an event, if there is one.
+    `limit` is the limit on the answers of an event, if any.
     """
     answers, template = plan.answers, plan.answers.template
     return (
@@ -372,10 +375,10 @@ def can_be_columns(plan: QueryPlan, limit: int | None) -> bool:
 
 
 class ColumnarAnswers:
-    """Makes the answers of a query for which `can_be_columns` is true."""
+    """Makes the answers of a query that satisfies `can_be_columns`."""
 
     def __init__(self, plan: QueryPlan, machine: Machine) -> None:
-        # Of what a family adds, only the member's number decides the order.
+        # Of the variables that a family adds, only the member's number decides the order.
         names = {v for gpm in plan.patterns.gpms for v in gpm.variables}
         variables = sorted(v for v in names if v == QUERY or not is_made(v))
         groups = machine.program.owner
@@ -388,7 +391,7 @@ class ColumnarAnswers:
         )
 
     def answers(self, numbered: NumberedMatches) -> AnswerBatch | None:
-        """The answers of some matches, in their order; None if columns are no gain.
+        """The answers of some matches, in order; None if columns do not pay off.
 
         Matches of single solutions at different times, one after the other, need no ranks.
         """
@@ -412,7 +415,7 @@ class ColumnarAnswers:
 
 
 def _traces(solutions: Runs, items: Int64s) -> Runs:
-    """The solutions in the order of traces, and each item once."""
+    """The solutions in the order of traces, and the distinct items."""
     rank = items[solutions.places]
     rises = np.ones(len(rank), np.bool_)
     rises[1:] = rank[1:] > rank[:-1]

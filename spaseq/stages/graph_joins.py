@@ -1,4 +1,4 @@
-"""Joins solutions of what reads an event alone with graphs, as they are at the event's place."""
+"""Joins of solutions on events with changing graphs, at the position of each event."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from spaseq.stages.timed_graphs import ANY, TimedGraph
 
 @record
 class PlacedRows:
-    """n solutions of what reads the event alone.
+    """n solutions of the patterns that read the event alone.
 
     Attributes:
-        rows: the solutions.
-        at: int64 [n], the place of each row's event; ascends.
-        codes: by variable that a graph is asked for, int64 [n].
+      rows: the solutions.
+      at: int64 [n], the position of each row's event; ascends.
+      codes: by variable that joins with a graph, int64 [n].
     """
 
     rows: SolutionBatch
@@ -53,7 +53,7 @@ class GraphJoins:
 
     Args:
         plan: the query.
-        graphs: by IRI, as they are at the places of the rows.
+        graphs: by IRI, with their values at the positions of the rows.
         lexicon: the terms of the codes.
         on_bad: as for `PatternStage`.
         limits: as for `PatternStage`.
@@ -88,7 +88,7 @@ class GraphJoins:
         return SolutionBatch.concat(parts, self._plan.patterns.columns)
 
     def within_limits(self, placed: PlacedRows) -> SolutionBatch:
-        """The solutions on the events that exceed no limit; the others are reported."""
+        """The solutions on the events that exceed no limit; other events are reported."""
         rows, at = placed.rows, placed.at
         try:
             return self.solutions(placed)
@@ -108,7 +108,7 @@ class GraphJoins:
         return SolutionBatch.concat(parts, self._plan.patterns.columns)
 
     def finish(self) -> None:
-        """Make all changes of the graphs."""
+        """Apply all changes of the graphs."""
         for graph in self._graphs.values():
             graph.finish()
 
@@ -143,7 +143,7 @@ class GraphJoins:
     def _after(
         self, step: GraphStep, row: Indices, codes: dict[str, Int64s], at: Int64s
     ) -> tuple[Indices, dict[str, Int64s]]:
-        """Rows and their codes, as `_matches` gives them, after a step."""
+        """Rows and their codes after a step."""
         read = {v: some for v, some in codes.items() if v in step.read}
         if step.kind == "filter":
             passing = np.logical_and.reduce(
@@ -171,7 +171,7 @@ class GraphJoins:
         codes: dict[str, Int64s],
         at: Int64s,
     ) -> tuple[Indices, dict[str, Int64s]]:
-        """The join of n rows with triple patterns: the row of each solution, and its codes."""
+        """The join of n rows with triple patterns: for each solution its row and codes."""
         row: Indices = np.arange(len(at))
         left, conditions, most = [*triples], [*conditions], self._limits.solutions
         while left:
@@ -197,7 +197,7 @@ class GraphJoins:
     def _step(
         self, graph: TimedGraph, triple: n.TriplePattern, codes: dict[str, Int64s], at: Int64s
     ) -> tuple[Indices, dict[str, Int64s]]:
-        """The matches of a triple pattern beside n rows: the rows, and codes of new variables."""
+        """The matches of a triple pattern for n rows: the rows, and the codes of new variables."""
         s, p, o = (self._wanted(term, codes, len(at)) for term in triple.terms)
         known = graph.predicates() if p is None else distinct(p).tolist()
         rows, columns = [np.empty(0, np.intp)], [np.empty((3, 0), np.int64)]
@@ -218,7 +218,7 @@ class GraphJoins:
         return row[same], {v: c[same] for v, c in new.items()}
 
     def _wanted(self, term: n.PatternTerm, codes: Mapping[str, Int64s], rows: int) -> Int64s | None:
-        """The codes [rows] of a term; None if it is not known yet."""
+        """The codes [rows] of a term; None for an unbound variable."""
         if isinstance(term, ast.Var):
             return codes.get(term.name)
         return np.full(rows, self._lexicon.encode([term])[0], np.int64)
@@ -230,7 +230,7 @@ class GraphJoins:
 
 
 def _rank(triple: n.TriplePattern, known: Mapping[str, Int64s]) -> tuple[int, int]:
-    """How many of the subject and object are known, and how many are constants."""
+    """Number of known terms among subject and object, and number of constants."""
     ends = triple.subject, triple.object
     bound = [t for t in ends if not isinstance(t, ast.Var) or t.name in known]
     return len(bound), -sum(not isinstance(t, ast.Var) for t in bound)

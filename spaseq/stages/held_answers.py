@@ -1,7 +1,7 @@
-"""Answers of several queries that come together, held until each query's turn.
+"""Answers of several queries that arrive interleaved, held until each query's turn.
 
-A part of them is in memory, the rest in a file. Columns of answers stay columns there: those of all
-queries stand in order of their queries, so that neighbours share the blocks that they are read in.
+Part of the answers stays in memory, the rest goes to a file. Columns of answers stay columns there,
+in order of their queries, so that neighbours share the blocks that are read.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class _HeldPiece:
 
 @dataclass(slots=True)
 class _Lane:
-    """Answers that are written together: those of one kind of batches, or those that are none."""
+    """Answers that are written together: batches of one kind of columns, or single answers."""
 
     values: list[Answer] = field(default_factory=list)
     parts: list[tuple[AnswerBatch, int, int]] = field(default_factory=list)
     size: int = 0
 
     def add(self, answers: Sequence[Answer]) -> tuple[int, int]:
-        """Where the answers stand among those of the lane."""
+        """Add answers; return their positions in the lane."""
         match answers:
             case SharedPart():
                 self.parts.append((answers.whole.batch, answers.begin, answers.end))
@@ -62,7 +62,7 @@ class _Lane:
 
 
 class HeldAnswers:
-    """Takes answers of queries, and gives those of one query in the order in which they came."""
+    """Takes answers of queries; returns the answers of one query in order of arrival."""
 
     def __init__(self) -> None:
         self._size = 0
@@ -81,7 +81,7 @@ class HeldAnswers:
             self._write()
 
     def take(self, query: int) -> Iterator[Sequence[Answer]]:
-        """The answers of a query, which leave."""
+        """Remove and return the answers of a query."""
         for piece in self._pieces.pop(query, ()):
             answers = self._block(piece)
             if isinstance(answers, SharedAnswers):
@@ -100,7 +100,7 @@ class HeldAnswers:
             self._directory.cleanup()
 
     def _block(self, piece: _HeldPiece) -> SharedAnswers | list[Answer]:
-        """The answers of a block; of each lane, the block that was read last is kept."""
+        """The answers of a block; each lane caches the block that was read last."""
         number, answers = self._read.get(piece.lane, (-1, []))
         if number != piece.place:
             assert self._file is not None
@@ -112,7 +112,7 @@ class HeldAnswers:
         return answers
 
     def _write(self) -> None:
-        """Write all that waits."""
+        """Write all waiting answers."""
         lanes = dict[AnswerNames | None, _Lane]()
         spans = list[tuple[int, AnswerNames | None, int, int]]()
         for query, pieces in sorted(self._waiting.items()):
@@ -133,7 +133,7 @@ class HeldAnswers:
         self._waiting, self._size = {}, 0
 
     def _written(self, answers: Answers) -> tuple[int, list[int]]:
-        """(number of the lane, where each block begins) of answers that are now in the file."""
+        """(number of the lane, start of each block) of the answers now in the file."""
         if self._file is None:
             self._directory = ScratchDirectory("answers")
             self._file = (Path(self._directory.name) / "answers").open("w+b")

@@ -1,12 +1,12 @@
-"""Rows that can be in no match: a GPM that every match takes has no solution near enough.
+"""Rows that can be in no match: a required GPM has no solution near enough.
 
-A match lies in one window and has a solution of each required GPM. What ends or forbids it lies at
-most a window away from these solutions, too. So a row without such a solution of its partition
+A match lies in one window and has a solution of each required GPM. Events that end or forbid it lie
+at most a window away from these solutions, too. So a row without such a solution of its partition
 within a window before or after changes no match. An evaluator need not see it.
 
-Some rows are kept from an evaluator, as no match can come of them (`hopeless_rows`,
-`waiting_rows`). Partial matches would, and these count for the limit. So rows are kept from it only
-if all partial matches that can be made of them are few beside the limit.
+Such rows could still make partial matches, which count for the limit. So rows are kept from an
+evaluator (`hopeless_rows`, `waiting_rows`) only if all their partial matches are few beside the
+limit.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class UnseenRows:
         self._limit, self._half = limit, limit.most // 2
         program, name = plan.sequence.program, plan.sequence.evaluator.name
         self._rows = most_rows(program.automaton, name in _SETS, self._half)
-        self._rest, self._left = 1, 0  # batches without a count, and until the next
+        self._rest, self._left = 1, 0  # batches to skip after a failure, and until the next attempt
 
     def are_few(self, rows: int) -> bool:
         """Whether `rows` rows of one query make few partial matches."""
@@ -51,7 +51,7 @@ class UnseenRows:
 
     @property
     def asks_count(self) -> bool:
-        """Whether the partial matches that wait should be counted: they may be few again."""
+        """Whether to count the waiting partial matches anew: they may be few again."""
         if self._limit.room >= self._half:
             self._rest = 1
             return False
@@ -69,7 +69,7 @@ class UnseenRows:
 
 
 def most_rows(automaton: Automaton, shares: bool, most: int) -> int:
-    """How many rows surely make no more than `most` partial matches, at most 2**62.
+    """The number of rows that surely make no more than `most` partial matches, at most 2**62.
 
     With `shares`, partial matches of one key and state count once.
     """
@@ -89,7 +89,7 @@ def most_rows(automaton: Automaton, shares: bool, most: int) -> int:
 
 
 def _bound(rows: int, edges: int, steps: int | None, shares: bool, most: int) -> int:
-    """The most partial matches that wait of some rows; any greater number than `most` is as good.
+    """Upper bound of the waiting partial matches of some rows; exact only up to `most`.
 
     One takes up to `steps` - 1 rows, each along an edge.
     """
@@ -102,7 +102,7 @@ def _bound(rows: int, edges: int, steps: int | None, shares: bool, most: int) ->
 
 
 def _longest(automaton: Automaton) -> int | None:
-    """How many solutions a match takes at most; None if it may repeat steps."""
+    """Maximum number of solutions in a match; None if it may repeat steps."""
     known: dict[int, int] = {}
     open_states: set[int] = set()
 
@@ -122,14 +122,14 @@ def _longest(automaton: Automaton) -> int | None:
 
 
 LARGEST = 2**62
-"""Numbers of partitions are below it."""
+"""Upper bound of the numbers of partitions."""
 
 MIXER = 0x9E3779B97F4A7C15 - 2**64
 """An odd number that mixes the bits of several hashes (2^64 / golden ratio)."""
 
 
 def places_of(rows: SolutionBatch, partition: tuple[str, ...]) -> tuple[Int64s, int] | None:
-    """(the number of each row's partition [n], a bound of these numbers).
+    """(the number of each row's partition [n], an upper bound of these numbers).
 
     None if the partitions have no numbers of 64 bits.
     """
@@ -144,7 +144,7 @@ def places_of(rows: SolutionBatch, partition: tuple[str, ...]) -> tuple[Int64s, 
 
 
 def place_hashes(rows: SolutionBatch, partition: tuple[str, ...]) -> Int64s:
-    """A number for the partition of each row [n], whatever batch it is in.
+    """A number for the partition of each row [n], the same in all batches.
 
     Two partitions rarely have the same number.
     """
@@ -165,16 +165,16 @@ hashes_of = TextMemo(_hashes)
 
 
 _ROUNDS = 3
-_MOST = 62  # required GPMs that are looked at
+_MOST = 62  # number of required GPMs that are examined
 _NEVER_BEFORE = -(2**62)
 
 
 def leave_out_hopeless(plan: QueryPlan, sorter: RowSorter) -> bool:
-    """Whether a match may come of the rows in a sorter, which are all rows of a run.
+    """Whether the rows in a sorter, which are all rows of a run, may have a match.
 
-    Of a query by itself, rows that can be in no match leave the sorter. If no match may come, no
-    stage 2 need be made. A correlated GPM is not looked at: whether it has a solution is known only
-    when the sequence takes its event.
+    Of a single query, rows that can be in no match leave the sorter. If no match is possible, stage
+    2 is not made. Correlated GPMs do not count: their solutions are known only when the sequence
+    takes the event.
     """
     if needs_every_row(plan) or sorter.has_written:
         return True
@@ -207,14 +207,14 @@ def leave_out_of_part(
 
 
 def needs_every_row(plan: QueryPlan) -> bool:
-    """Whether partial matches are asked for, too, or stage 2 evaluates some of its GPMs."""
+    """Whether the run gives partial matches, or stage 2 evaluates some GPMs."""
     if plan.levels or plan.inputs.windows or plan.changing is not None:
         return True
     return any(gpm.correlation is not None for gpm in plan.patterns.gpms)
 
 
 def can_be_told(plan: QueryPlan, window: Window) -> bool:
-    """Whether the matches of a query are the same without the events that are in no match."""
+    """Whether events that are in no match do not affect the matches of a query."""
     sequence = plan.sequence
     if plan.inputs.windows:
         return False
@@ -224,8 +224,8 @@ def can_be_told(plan: QueryPlan, window: Window) -> bool:
 class HopelessRows:
     """Leaves out the rows of batches that can be in no match; batches follow each other in time.
 
-    Rows near the ends of a batch stay, as what is beyond is not known. If few rows of a batch are
-    left out, the next batches are not looked at: one, then two, four and so on.
+    Rows near the ends of a batch stay, as the rows beyond are unknown. If few rows of a batch are
+    left out, the next batches pass unexamined: one, then two, four and so on.
     """
 
     def __init__(self, plan: QueryPlan, window: Window) -> None:
@@ -239,16 +239,16 @@ class HopelessRows:
 
     @classmethod
     def of(cls, plan: QueryPlan, window: Window) -> HopelessRows | None:
-        """For a query; None if its matches depend on events that are in no match."""
+        """The filter for a query; None if its matches depend on events that are in no match."""
         rows = cls(plan, window) if can_be_told(plan, window) else None
         return rows if rows and rows.required else None
 
     def restored(self) -> None:
-        """Rows have come before that nothing is known of."""
+        """Record that unknown rows have come before."""
         self._unknown_until = LARGEST
 
     def passed(self, until: int) -> None:
-        """Rows up to a time (ms) have come that were not looked at."""
+        """Record that rows up to a time (ms) passed unexamined."""
         before = self._unknown_until
         self._unknown_until = until if before == LARGEST else max(before, until)
 
@@ -256,8 +256,7 @@ class HopelessRows:
         """The rows that may be in a match.
 
         Args:
-            rows: all rows after the last batch's watermark (ms) up to this one's, perhaps with some
-                that are later.
+            rows: all rows between the last watermark (ms) and this one, perhaps with later ones.
             watermark: no row at or before this time follows.
         """
         kept = self._kept(rows, watermark) if self._is_worth(rows) else None
@@ -267,7 +266,7 @@ class HopelessRows:
         return rows.take(np.flatnonzero(kept))
 
     def leave_out(self, sorter: RowSorter, before: int = LARGEST) -> None:
-        """Leave out rows of a sorter's memory, which has all rows before a time (ms)."""
+        """Remove rows from a sorter's memory, which has all rows before a time (ms)."""
         rows = len(sorter)
         if rows > thresholds.current.hopeless_query and QUERY not in self.partition:
             counts = sorter.gpms()
@@ -289,7 +288,7 @@ class HopelessRows:
         return self._left < 0
 
     def _kept(self, rows: SolutionBatch, watermark: int) -> Bools | None:
-        """Which rows stay; None if all do."""
+        """A mask of the rows that stay; None if all do."""
         numbered = places_of(rows, self.partition)
         if numbered is None or len(self.required) < 2:
             return None
@@ -303,10 +302,11 @@ class HopelessRows:
         return kept
 
     def _near(self, rows: SolutionBatch, number: Int64s, places: int, edges: Bools) -> Bools:
-        """Which of n rows stay: those with all required GPMs near them, and all near the `edges`.
+        """A mask of the rows that stay, of n: rows near all required GPMs, and rows near the
+        `edges`.
 
-        `number` [n] is the partition of each row, of `places`. `edges` [n] are the rows that stay
-        in any case, as not all rows near them are known.
+        `number` [n] is the partition of each row, of `places`. Rows near the `edges` [n] stay in
+        any case, as not all rows near them are known.
         """
         time, gpm, order = rows.time, rows.gpm, _by_time(rows.time)
         kept = np.ones(len(rows), np.bool_)
@@ -320,7 +320,7 @@ class HopelessRows:
         return kept
 
     def _are_near(self, time: Int64s, gpm: Int32s, number: Int64s, places: int) -> Bools:
-        """The rows that have all required GPMs near them, of rows [n] by time in each place."""
+        """The rows with all required GPMs near them; rows [n] stand by time in each partition."""
         if places // (len(time) + 1) >= thresholds.current.sparse_codes:
             distinct, number = np.unique(number, return_inverse=True)
             places = len(distinct)
@@ -341,7 +341,7 @@ def _by_time(time: Int64s) -> Int64s:
 
 
 class LeftOutRows:
-    """The rows that the evaluator of a stage need not see; `looks` says whether any are sought."""
+    """Rows that the evaluator of a stage need not see; without `looks` there are none."""
 
     def __init__(
         self, plan: QueryPlan, machine: Machine, sequencer: AnySequencer, limit: WaitingLimit | None
@@ -354,17 +354,17 @@ class LeftOutRows:
         self.looks = self._hopeless is not None
 
     def passed(self, until: int) -> None:
-        """Rows up to a time (ms) have come that were not looked at."""
+        """Record that rows up to a time (ms) passed unexamined."""
         if self._hopeless is not None:
             self._hopeless.passed(until)
 
     def restored(self) -> None:
-        """Rows have come before that nothing is known of."""
+        """Record that unknown rows have come before."""
         if self._hopeless is not None:
             self._hopeless.restored()
 
     def events(self, events: Sequence[EventRows], watermark: int) -> Sequence[EventRows]:
-        """All of a few single events, which are not looked at."""
+        """All rows of a few single events, unexamined."""
         self.passed(max([watermark, *(event.time for event in events)]))
         return events
 
@@ -378,17 +378,17 @@ class LeftOutRows:
         return self._hopeless.without(rows, watermark)
 
     def _of_member(self, rows: SolutionBatch) -> int:
-        """How many of some rows one query has at most."""
+        """Maximum number of these rows for one query."""
         if not self._by_member:
             return len(rows)
         return int(np.bincount(rows.values[QUERY].codes + 1).max())
 
     def has_room(self, count: int, of_member: Callable[[], int]) -> bool:
-        """Whether rows surely make no query exceed the limit on partial matches.
+        """Whether these rows surely make no query exceed the limit on partial matches.
 
         Args:
-            count: how many rows there are.
-            of_member: how many of them one query has at most.
+          count: the number of rows.
+          of_member: the maximum number of rows for one query.
         """
         unseen = self._unseen
         if unseen is None:

@@ -1,8 +1,8 @@
 """Stage 1 of several queries or families at once, where they have graph patterns in common.
 
-Whoever asks first for the solutions of a batch makes those of all, which the index of the batch
-keeps. A query or family that has none costs next to nothing. GPMs of queries that are in no family
-are evaluated once for each template, and joined with the constants of each query.
+The first request for the solutions of a batch computes the solutions of all; the index of the batch
+keeps them. A query or family without solutions costs next to nothing. The GPMs of queries in no
+family are evaluated once for each template, and joined with the constants of each query.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ if TYPE_CHECKING:
     from spaseq.stages.shared_matching import SharedMatching
 
 _GROWTH = 16
-"""New queries wait for others until they are this share of all."""
+"""New queries are joined when they are this share of all."""
 
 _StageInShared: TypeAlias = "tuple[SharedMatching, int, SolutionBatch]"
-"""What evaluates a stage, its number there, and a batch of no rows."""
+"""The evaluator of a stage, its number there, and a batch without rows."""
 
 
 class LonePatterns:
     """The first stages of a run's lone queries.
 
-    Stages may come and go. One that comes later is evaluated by itself until a batch before which
-    none came, so that a run to which queries are added all the time does not join them each time.
+    Stages may come and go. A new stage is evaluated by itself until a batch before which none came,
+    so that a run with a steady flow of new queries does not join them each time.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class LonePatterns:
         self._has_begun, self._waits = False, False
 
     def add(self, stage: PatternStage) -> None:
-        """Take another stage, as long as somebody else refers to it."""
+        """Add a stage, for as long as others refer to it."""
         plan = stage.plan
         asks = bool(plan.inputs.kbs and stage.knowledge.endpoints)
         if plan.is_stateless and not asks:
@@ -72,7 +72,7 @@ class LonePatterns:
             self._waits = self._has_begun
 
     def solutions(self, stage: PatternStage, index: VerticalPartition) -> SolutionBatch | None:
-        """The solutions of a stage on a whole batch; None if it must make them by itself."""
+        """The solutions of a stage on a whole batch; None if the stage must compute them itself."""
         index.remembered(self, self._begin_batch)
         joined = self._joined.get(stage)
         if joined is None:
@@ -91,7 +91,7 @@ class LonePatterns:
         return stages
 
     def _begin_batch(self) -> None:
-        """Join the stages, if enough have come or gone, and more are not to be expected at once."""
+        """Join the stages, if enough have come or gone, and none came just now."""
         waits, self._has_begun, self._waits = self._waits, True, False
         gone = self._joined_size - len(self._joined)
         if not waits and (_GROWTH * self._new > self._joined_size or 2 * gone > self._joined_size):
@@ -109,7 +109,7 @@ class LonePatterns:
             alike.setdefault((id(stage.knowledge), stage.limits), []).append(stage)
         for stages in alike.values():
             if len(stages) >= thresholds.current.template_queries:
-                from spaseq.stages.shared_matching import SharedMatching  # it is for many
+                from spaseq.stages.shared_matching import SharedMatching  # the stage is for many
 
                 together = SharedMatching([(stage, self._uses(stage, known)) for stage in stages])
                 self._together.append(together)
@@ -121,7 +121,7 @@ class LonePatterns:
     def _uses(
         self, stage: PatternStage, known: dict[PatternTemplate, PatternTemplate]
     ) -> Sequence[TemplateUse | None]:
-        """The templates of a stage's GPMs, made once; `known` has the templates of all stages."""
+        """The templates of a stage's GPMs, from the shared templates `known`."""
         if not self._stages[stage]:
             plan = stage.plan
             self._stages[stage] = [template_of(plan, gpm, known) for gpm in plan.patterns.gpms]
@@ -129,7 +129,7 @@ class LonePatterns:
 
 
 class JoinedStage(Protocol):
-    """Stage 1 of a family, as far as it is evaluated together with others."""
+    """The part of a family's stage 1 that is evaluated together with others."""
 
     @property
     def family(self) -> Family: ...
@@ -142,10 +142,9 @@ class JoinedStage(Protocol):
 
 
 class JointPatterns:
-    """The first stages of a run's families, by what they have in common, and of `lone` queries.
+    """The first stages of a run's families, grouped by common patterns, and of `lone` queries.
 
-    Stages may come and go. One that comes later is evaluated by itself until a batch before which
-    none came, so that a run to which queries are added all the time does not join them each time.
+    Stages may come and go; new ones are joined as in `LonePatterns`.
     """
 
     def __init__(self) -> None:
@@ -155,12 +154,12 @@ class JointPatterns:
         self._has_new, self._has_begun, self._waits = False, False, False
 
     def add(self, stage: JoinedStage) -> None:
-        """Take another stage, as long as somebody else refers to it."""
+        """Add a stage, for as long as others refer to it."""
         self._stages[stage] = None
         self._has_new, self._waits = True, self._has_begun
 
     def solutions(self, stage: JoinedStage, index: VerticalPartition) -> SolutionBatch | None:
-        """The solutions of a stage on a whole batch; None if it must make them by itself."""
+        """The solutions of a stage on a whole batch; None if the stage must compute them itself."""
         index.remembered(self, self._begin_batch)
         joint, number = self._joined.get(stage, (None, 0))
         if joint is None:
@@ -174,7 +173,7 @@ class JointPatterns:
     def idle(self, index: VerticalPartition) -> set[JoinedStage | PatternStage]:
         """The stages that are known to have no solutions on a whole batch.
 
-        This evaluates all that is joined.
+        This evaluates all joined stages.
         """
         index.remembered(self, self._begin_batch)
         idle: set[JoinedStage | PatternStage] = {*self.lone.idle(index)}
@@ -185,7 +184,7 @@ class JointPatterns:
         return idle
 
     def _begin_batch(self) -> bool:
-        """Join the stages, if some have come and more are not to be expected at once."""
+        """Join the stages, if some have come before, and none came just now."""
         joins = self._has_new and not self._waits
         self._has_begun, self._waits = True, False
         if joins:
@@ -223,7 +222,7 @@ class _JointStage:
     def matched(self, index: VerticalPartition) -> FamilyRows | None:
         """The solutions of the families that have some.
 
-        None if there may be too many, or an event exceeds a limit: for one family it may not.
+        None if there may be too many, or an event exceeds a limit, which a single family may not.
         """
         self._left -= 1
         if self._left >= 0 or self._has_many(index):
@@ -237,7 +236,7 @@ class _JointStage:
         return self._by_family(rows)
 
     def _has_many(self, index: VerticalPartition) -> bool:
-        """Whether a batch may have too many solutions, judged from some of its events."""
+        """Whether a batch may have too many solutions, estimated from some of its events."""
         events, most = index.batch, thresholds.current.joint_rows / max(1, len(index.batch))
         if len(events) > thresholds.current.probed_events and (
             self._per_event is None or self._per_event > most

@@ -1,4 +1,4 @@
-"""Solutions of many queries on one batch of events, put in order and cut into a batch for each."""
+"""Solutions of many queries on one batch of events, sorted and cut into a batch for each query."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ from spaseq.records import record
 class JointSolutions:
     """n solutions of GPMs of several queries.
 
-    `event` int64 [n] is the number of each solution's event, `query` and `gpm` int64 [n] that of
-    the query and of its GPM. `columns` has pairs of columns: the place [n] of a variable among
-    those of the query, negative if it is not among them, and its codes [n] in the batch's lexicon.
+    `event` int64 [n] is the number of each solution's event, `query` and `gpm` int64 [n] the
+    numbers of the query and of its GPM. `columns` has pairs of columns: the position [n] of a
+    variable among the query's variables, negative if it is not one, and its codes [n] in the
+    batch's lexicon.
     """
 
     event: Int64s
@@ -62,7 +63,7 @@ class RowCutter:
     ) -> dict[int, SolutionBatch]:
         """The batch of each query that has solutions, by number, in order of events and GPMs.
 
-        `streams` [queries] has what each query calls the stream of the events.
+        `streams` [queries] has each query's name for the stream of the events.
         """
         found = [part for part in found if len(part.event)]
         if not found:
@@ -106,7 +107,7 @@ class RowCutter:
         return batches
 
     def _numbers(self, cells: _Cells, index: VerticalPartition) -> NumberColumn:
-        """The numbers of all queries: a column after the other, query by query."""
+        """The numbers of all queries, query by query, column by column."""
         begins, sizes = [], []
         starts = cells.ends - self._widths[cells.queries] * cells.sizes
         for query, start, size in zip(
@@ -128,9 +129,9 @@ class _Cells:
 
     Attributes:
         queries: int64 [q], the queries with solutions, ascending.
-        sizes, row_ends: int64 [q], the number of each query's rows, and where they end.
-        ends: int64 [q], where each query's codes end.
-        codes: int32, the codes, those of a column of a query one after the other.
+        sizes, row_ends: int64 [q], the number of each query's rows, and their ends.
+        ends: int64 [q], the ends of each query's codes.
+        codes: int32, the codes, column by column of a query.
         query, event, gpm: [n], of each row.
     """
 
@@ -171,7 +172,7 @@ class _Cells:
 
 
 def _scoped(cells: _Cells, index: VerticalPartition) -> tuple[Int32s, list[str]]:
-    """The codes with further ones for the answer labels of blank nodes, and the labels' texts."""
+    """The codes, with more for the answer labels of blank nodes, and the labels' texts."""
     lexicon, events = index.lexicon, index.batch
     if not lexicon.base.has_blank:
         return cells.codes, []
@@ -194,7 +195,7 @@ def _scoped(cells: _Cells, index: VerticalPartition) -> tuple[Int32s, list[str]]
 
 
 def _strings(used: Int32s, more: list[str], index: VerticalPartition) -> TextArray:
-    """The texts of codes, of which the last are those of `more`; each text is made once."""
+    """The texts of codes, the last of which are of `more`; each text is made once."""
     limit = len(index.lexicon)
     codes, which = distinct_codes(used, limit + len(more))
     known: Int32s = codes[codes < limit].astype(np.int32)

@@ -1,9 +1,9 @@
-"""The matches of all levels in the window, and which of them are partial matches.
+"""The matches of all levels in the window, with a test for partial matches.
 
 A match is a partial match if it lacks the last step, and no other match agrees with its single
 bindings and has a larger trace, or an equal trace and more steps (docs/meaning.md, Partial
-matches). Both rules of that page come to this, because a match with a larger trace is a partial
-match itself, or is part of one or of an answer.
+matches). This is equivalent to both rules of that page, because a match with a larger trace is a
+partial match itself, or is part of one or of an answer.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class LiveMatch:
             trace = tuple(sorted({*trace}))
         self.trace: Trace = trace
         self.is_alive = True
-        self.rows: tuple[int, ...] = ()  # numbers, if `NumberedLevels` found it
+        self.rows: tuple[int, ...] = ()  # the numbers of its rows, if `NumberedLevels` found it
         self._singles: frozenset[Binding] | None = None
         self._events: frozenset[TraceItem] | None = None
 
@@ -70,10 +70,10 @@ class LiveMatch:
 
 
 class LiveMatches:
-    """The matches that are not known to be part of another one.
+    """The matches that are not known to be part of another match.
 
-    `starters` are the GPMs that the first event of a match may be of. A match that is above another
-    one has that one's first event, so matches are found by the events of these GPMs.
+    `starters` are the possible GPMs of the first event of a match. A match above another one
+    contains the other's first event, so the index has the events of these GPMs.
     """
 
     def __init__(self, starters: Collection[str]) -> None:
@@ -89,10 +89,9 @@ class LiveMatches:
         return chain.from_iterable(self._by_trace.values())
 
     def add(self, match: LiveMatch) -> None:
-        """Take a match, and drop most of the matches that are part of it.
+        """Add a match, and drop most of the matches that are part of it.
 
-        The matches that have its first events, and no others, are looked up. `is_partial` finds
-        the rest.
+        Only matches with the same first events are examined. `is_partial` finds the rest.
         """
         trace = match.trace
         lengths: Iterable[int] = range(1, len(trace))

@@ -1,4 +1,4 @@
-"""From a plan to the machine that its evaluator runs, and the limit on partial matches."""
+"""The machine that the evaluator of a plan runs, and the limit on partial matches."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def waiting_limit(plan: QueryPlan, options: StageOptions) -> WaitingLimit | None
 
 
 def _carried(plan: QueryPlan) -> str | None:
-    """The variable that has a family's member in the first solution of a match, if that has it."""
+    """The variable that carries a family's member in the first solution of a match, if any."""
     is_there = any(QUERY in gpm.variables for gpm in plan.patterns.gpms)
     return QUERY if is_there and QUERY not in plan.sequence.partition else None
 

@@ -1,6 +1,6 @@
-"""A graph that queries maintain: what it is now, and what it was lately.
+"""A graph that queries maintain: its present value, and its recent past.
 
-It reads the changes as the graph's readers do, and tells those that come later what it is.
+It reads the changes as the graph's readers do, and gives later readers its value.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ from spaseq.stages.timed_graphs import CodedRows, PlacedChanges, TimedGraph
 from spaseq.stateful import Parts, Stateful
 
 MaintainedState: TypeAlias = "tuple[int, int | None, list[Triple] | None, list[Any]]"
-"""How many changes there were, the time (ms) of the last, the triples; then the changes since."""
+"""The number of changes, the time (ms) of the last, the triples; then the changes since."""
 
 _COLUMNS = SolutionColumns(HANDED_ON, ())
 
 
 @record
 class GraphThen:
-    """A graph at some time.
+    """The value of a graph at some time.
 
     Attributes:
-        count: how many changes it has had.
-        since: the time (ms) of the last one; None if there was none.
-        graph, terms: its triples.
+      count: the number of changes so far.
+      since: the time (ms) of the last change; None if there was none.
+      graph, terms: its triples.
     """
 
     count: int
@@ -70,12 +70,12 @@ class GraphThen:
 
 @record
 class GraphPast:
-    """What a graph was from some time on. It does not change, so other threads may read it.
+    """The values of a graph from some time on. Immutable, so other threads may read it.
 
     Attributes:
-        first: what it was then.
-        changes: those that came since, as rows in order.
-        versions: what it is from some times (ms) on, by changes from outside.
+      first: the first value.
+      changes: the later changes, as rows in order.
+      versions: the value from some times (ms) on, by external changes.
     """
 
     first: GraphThen
@@ -98,7 +98,7 @@ class GraphPast:
             yield time, replay.graph.relations()
 
     def at(self, time: int) -> GraphThen | None:
-        """The graph at a time (ms); None if that is not known any more."""
+        """The value at a time (ms); None if that is not known any more."""
         first = self.first
         if first.since is not None and time < first.since:
             return None
@@ -115,7 +115,7 @@ class GraphPast:
         return [*graph_triples(then.graph, then.terms)]
 
     def held_until(self, triple: Triple, time: int) -> int | None:
-        """When (ms) a triple went that was in the graph at a time; None if it did not."""
+        """The time (ms) at which a triple of the graph was removed; None if it was not."""
         rows = self.changes
         rows = rows.take(slice(int(bisect_right(rows.time, time)), len(rows)))
         for at, change in _changes(rows):
@@ -126,13 +126,13 @@ class GraphPast:
 
 
 class MaintainedGraph(Stateful):
-    """Takes the changes of a graph, from all queries that maintain it.
+    """A graph that takes changes from all queries that maintain it.
 
     Args:
-        iri: the graph.
-        first: what it is before the first change.
-        terms: of its codes.
-        versions: what it is from some times (ms) on, by the changes that are known from the start.
+      iri: the graph.
+      first: the value before the first change.
+      terms: the terms of its codes.
+      versions: the values from some times (ms) on, by changes that are known from the start.
     """
 
     def __init__(
@@ -141,12 +141,12 @@ class MaintainedGraph(Stateful):
         self.iri, self._stream = iri, changes_of(iri)
         self._settled = _Replay(GraphThen(0, None, first, terms), versions)
         self._coming: list[SolutionBatch] = []
-        self._size = self._room = 0  # rows of changes to come: now, and before the next look
+        self._size = self._room = 0  # rows of pending changes: now, and before the next check
 
     # --- changes ----------------------------------------------------------------------------------
 
     def match_batch(self, events: EventBatch) -> SolutionBatch:
-        """Changes, as rows."""
+        """Take changes, as rows."""
         index = VerticalPartition(events)
         return handed_on(index, np.arange(len(events)), 0, _COLUMNS)
 
@@ -156,9 +156,9 @@ class MaintainedGraph(Stateful):
         self._size += len(rows)
 
     def settle(self, until: int) -> None:
-        """Make old changes; of those that are to come none is at or before `until` (ms).
+        """Apply old changes; no pending change is at or before `until` (ms).
 
-        The last ones are kept as changes, so that it is known what the graph was before them.
+        The last ones are kept as changes, so that the value before them is known.
         """
         kept = thresholds.current.kept_changes
         if self._size <= max(2 * kept, self._room):
@@ -177,21 +177,21 @@ class MaintainedGraph(Stateful):
         self._coming, self._size = [rows], len(rows)
 
     def _in_order(self) -> SolutionBatch:
-        """The changes to come: by time, then by the query's name, then as they came."""
+        """The pending changes: by time, then by the query's name, then by arrival."""
         rows = SolutionBatch.concat(self._coming, _COLUMNS)
         order = np.lexsort((rows.k, name_ranks(rows.event), rows.time))
         rows = rows if (order[1:] > order[:-1]).all() else rows.take(order)
         self._keep(rows)
         return rows
 
-    # --- what it is -------------------------------------------------------------------------------
+    # --- value ------------------------------------------------------------------------------------
 
     def past(self) -> GraphPast:
-        """What it is and was."""
+        """The present and recent values."""
         return GraphPast(self._settled.now(), self._in_order(), (*self._settled.versions,))
 
     def tell(self, reader: EventReader) -> None:
-        """Tell a reader that knows only the first value what the graph is."""
+        """Give the value to a reader that knows only the first one."""
         for events in self._events():
             reader.push(reader.match_batch(events))
 
@@ -200,7 +200,7 @@ class MaintainedGraph(Stateful):
         if settled.since is not None:
             everything = deletion(*map(wildcard, "spo"))
             triples = [everything, *(insertion(*triple) for triple in settled.graph.triples())]
-            # The changes of its time that are to come have names, which stand behind this one.
+            # Pending changes of its time have names, which sort after this one.
             yield batch_from_events(self._stream, [(settled.since, "", triples)], InstantCounter())
         rows = self._in_order()
         if len(rows):
@@ -217,7 +217,7 @@ class MaintainedGraph(Stateful):
         return settled.count, settled.since, triples, columns
 
     def restore(self, state: MaintainedState) -> None:
-        """Go on from a snapshot."""
+        """Restore from a snapshot."""
         count, since, triples, (time, k, names, *terms) = state
         if triples is not None and since is not None:
             self._settled.restore(count, since, [(s, p, o) for s, p, o in triples])
@@ -239,8 +239,8 @@ class MaintainedGraphs(Parts[str, MaintainedGraph]):
     """The graphs that the queries of a run maintain, by IRI.
 
     Args:
-        first: what they are before their first changes.
-        knowledge: has the versions that they have from some times on.
+      first: the values before their first changes.
+      knowledge: has their versions at later times.
     """
 
     def __init__(self, first: KnowledgeVersions, knowledge: KnowledgeBase) -> None:
@@ -254,19 +254,19 @@ class MaintainedGraphs(Parts[str, MaintainedGraph]):
         return MaintainedGraph(iri, *self._first.last(iri), versions)
 
     def adopt(self, others: MaintainedGraphs) -> list[str]:
-        """Take over other graphs that are not among these; their IRIs."""
+        """Adopt graphs that are not among these; return their IRIs."""
         new = [iri for iri in others if iri not in self]
         self.update((iri, others[iri]) for iri in new)
         return new
 
     def tell(self, reader: EventReader, plan: QueryPlan) -> None:
-        """Tell what evaluates a query what the graphs that it reads are."""
+        """Give the evaluator of a query the values of the graphs that it reads."""
         for iri in _read(plan):
             if iri in self:
                 self[iri].tell(reader)
 
     def forget_others(self, plans: Iterable[QueryPlan]) -> None:
-        """Forget the graphs that none of some queries maintains or reads."""
+        """Drop the graphs that none of some queries maintains or reads."""
         used = {iri for plan in plans for iri in (plan.maintained, *_read(plan))}
         for iri in self.keys() - used:
             del self[iri]
@@ -283,7 +283,7 @@ def _read(plan: QueryPlan) -> tuple[str, ...]:
 
 
 def _begins(rows: SolutionBatch) -> Bools:
-    """Which rows are the first of a change; rows stand in order."""
+    """A mask of the rows that begin a change; rows stand in order."""
     is_first = begins(rows)
     names = rows.event.strings().dictionary_encode().indices.to_numpy()
     is_first[1:] |= names[1:] != names[:-1]
@@ -300,12 +300,12 @@ def _changes(rows: SolutionBatch) -> Iterator[tuple[int, GraphChange]]:
 
 
 class _Replay:
-    """Makes changes in a graph, one after the other.
+    """Applies changes to a graph, one after the other.
 
     Args:
-        first: what it is at first.
-        versions: what it is from some times (ms) on; ascend.
-        terms: extends the table of `first`; by default a new one.
+      first: the first value.
+      versions: the values from some times (ms) on; ascend.
+      terms: extends the table of `first`; by default a new one.
     """
 
     def __init__(
@@ -320,12 +320,12 @@ class _Replay:
         self.graph = ChangingGraph(self._terms, first.graph)
 
     def now(self) -> GraphThen:
-        """What it is."""
+        """The present value."""
         terms = TermsSoFar(self._terms)
         return GraphThen(self.count, self.since, self.graph.relations(), terms)
 
     def make(self, rows: SolutionBatch) -> None:
-        """Make changes, given as rows in order, and let the versions of their times come."""
+        """Apply changes, given as rows in order, and the versions between them."""
         while len(rows):
             self.come(int(rows.time[0]))
             next_time = self.versions[0][0] if self.versions else LATEST
@@ -334,19 +334,19 @@ class _Replay:
             rows = rows.take(slice(end, len(rows)))
 
     def come(self, time: int) -> None:
-        """Let the versions up to a time (ms) come."""
+        """Apply the versions up to a time (ms)."""
         while self.versions and self.versions[0][0] <= time:
             self.graph.replace(self.versions.popleft()[1])
 
     def _make(self, rows: SolutionBatch) -> None:
-        """Make changes, given as rows in order, at least one."""
+        """Apply changes, given as rows in order, at least one."""
         number: Int64s = np.cumsum(_begins(rows)) - 1
         coded = CodedRows.of(rows, self._terms)
         changes = PlacedChanges.of(rows, coded, number, np.zeros(len(rows), np.int64))
         count, first = int(number[-1]) + 1, 0
         for cut in [*changes.cuts(thresholds.current.graph_values), count]:
             TimedGraph(self.graph, changes.between(first, cut)).finish()
-            if cut < count:  # it has to be made by itself
+            if cut < count:  # this change must be applied by itself
                 alone = rows.take(slice(*np.searchsorted(number, [cut, cut + 1]).tolist()))
                 for _, change in _changes(alone):
                     self.graph.apply(change)
@@ -354,14 +354,14 @@ class _Replay:
         self.count, self.since = self.count + count, int(rows.time[-1])
 
     def forget_terms(self) -> None:
-        """Forget terms that the graph has no more."""
+        """Drop terms that the graph has no more."""
         again = without_unused(self._terms, self.graph.codes)
         if again is not None:
             self._terms = again[0]
             self.graph.use(*again)
 
     def restore(self, count: int, since: int, triples: Sequence[Triple]) -> None:
-        """Go on with these triples."""
+        """Continue with these triples."""
         self.count, self.since = count, since
         self.come(since)
         self.graph.restore(triples)

@@ -1,4 +1,4 @@
-"""The answers of a family's members, each made by the member's own rules."""
+"""The answers of a family's members, each by the member's rules."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from spaseq.stateful import Parts, Stateful
 
 
 class MemberAnswers(Stateful):
-    """In the place of a query's `AnswerFilters`: one for each member that has had a match."""
+    """The `AnswerFilters` of a family: one filter for each member that has had a match."""
 
     STATE = ("_filters", "_suppressed")
 
     def __init__(self, family: Family, plans: Mapping[int, QueryPlan]) -> None:
         self.family, self._plans, self.name = family, plans, family.plan.identity.name
         self._filters = Parts(self._made)
-        self._suppressed = 0  # by members that have gone
+        self._suppressed = 0  # of members that have gone
         self._gone: set[int] = set()  # members that still have a row
         self._found: dict[int, list[Sequence[Answer]]] = {}
 
     def with_limit(self, limit: int | None) -> MemberAnswers:
-        """The same object, told what `AnswerFilters` is told."""
+        """The same object, with the arguments of `AnswerFilters`."""
         self._limit = limit
         return self
 
@@ -72,7 +72,7 @@ class MemberAnswers(Stateful):
         return []
 
     def _of_member(self, number: int, answers: AnswerBatch | SharedPart) -> Sequence[Answer]:
-        """The answers themselves, or their graph events, which have IRIs of the member's name."""
+        """The answers themselves, or their graph events, whose IRIs have the member's name."""
         if self.family.first.answers.template is None:
             return answers
         filters = self._filters[number]
@@ -82,7 +82,7 @@ class MemberAnswers(Stateful):
 
     @property
     def too_many(self) -> Callable[[int], RunError]:
-        """Makes the error of too many answers, in the name of the family."""
+        """Makes the error for too many answers, in the name of the family."""
         return Projection(self.family.plan).too_many
 
     def take(self) -> dict[int, list[Sequence[Answer]]]:
@@ -91,19 +91,19 @@ class MemberAnswers(Stateful):
         return answers
 
     def forget(self, number: int) -> None:
-        """Let go of what is known of a member."""
+        """Drop the state of a member."""
         filters = self._filters.pop(number, None)
         self._suppressed += 0 if filters is None else filters.suppressed
         self._found.pop(number, None)
         self._gone.add(number)
 
     def use(self, family: Family) -> None:
-        """Go on with other members of the family."""
+        """Continue with other members of the family."""
         self.family = family
         self._gone.clear()
 
     def is_of(self, number: int, key: PartitionKey) -> bool:
-        """Whether a partition, or the first value of a match, is one of a member."""
+        """Whether a partition, or the first value of a match, belongs to a member."""
         term = key[-1]
         return term is not None and number in self.owners(term)
 
@@ -113,16 +113,16 @@ class MemberAnswers(Stateful):
 
     @property
     def suppressed(self) -> int:
-        """The number of answers beyond the limit so far."""
+        """Number of answers beyond the limit so far."""
         return self._suppressed + sum(f.suppressed for f in self._filters.values())
 
     @property
     def muted(self) -> Mapping[str, int]:
-        """By the title of a member: the number of answers that MUTE has left out so far."""
+        """Number of answers that MUTE has left out so far, by the title of the member."""
         return {title: n for f in self._filters.values() for title, n in f.muted.items()}
 
     def restore(self, state: tuple[Any, ...]) -> None:
-        """Go on from a state, whose members may have gone since."""
+        """Restore from a state; some of its members may be gone."""
         filters, suppressed = state
         here = {number for owners in self.family.owners for number in owners}
         gone = [filters.pop(number) for number in filters.keys() - here]
@@ -132,7 +132,7 @@ class MemberAnswers(Stateful):
         return AnswerFilters(self._answer_plan(self._plans[number]), self._limit)
 
     def _answer_plan(self, plan: QueryPlan) -> QueryPlan:
-        """What the answers of a member ask its plan for, with the evaluator of the family."""
+        """The member's plan for answers, with the evaluator of the family."""
         first, evaluator = self.family.first, self.family.plan.sequence.evaluator
         return replace(
             first,
@@ -144,10 +144,10 @@ class MemberAnswers(Stateful):
 
 
 def _row_term_of(match: SequenceMatch) -> str:
-    """The term of the row of a family's table that a match belongs to."""
+    """The term of the family's table row that a match belongs to."""
     return next(text for name, text in match.solutions[0].singles if name == QUERY)
 
 
 def _own(names: Iterable[str]) -> tuple[str, ...]:
-    """The names without those that the family has made."""
+    """The names without those made by the family."""
     return tuple(name for name in names if not is_made(name))

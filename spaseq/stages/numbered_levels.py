@@ -2,8 +2,8 @@
 
 The compiled sequencers number the rows of a batch. If each solution is a row with all bindings, a
 match is part of another one exactly if its rows are among the rows of the other. So most matches of
-the first steps, which become longer matches in the same batch, need not be made, and no match of
-all steps is ever made: it can only take away matches that are known when it is found.
+the first steps, which become longer matches in the same batch, need not be made. No match of all
+steps is ever made: it can only remove matches that are known when it is found.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _NEVER = 2**63 - 1
 
 @record
 class _Shape:
-    """What the form of a sequence says about the rows of its matches.
+    """Facts about the rows of matches that follow from the form of a sequence.
 
     `is_row`: each step is a GPM that no other step has. So a match is part of a longer one exactly
-    if it is its beginning. `starts_once`: the GPM of the first step is in no other step. So all
-    matches that have the first row of a match begin with it.
+    if it is its prefix. `starts_once`: the GPM of the first step is in no other step. So all
+    matches that contain the first row of a match begin with it.
     """
 
     is_row: bool
@@ -48,7 +48,7 @@ class _Shape:
 
     @classmethod
     def of(cls, chain: Chain) -> _Shape | None:
-        """The shape of a sequence; None if solutions of one instant may stand in any order."""
+        """The shape of a sequence; None if solutions of one instant may have any order."""
         if any(isinstance(s, seq.BinaryStep) and s.kind != "|" for s in seq.steps(chain)):
             return None
         steps = [link.step for link in chain.links if not isinstance(link.step, seq.Negation)]
@@ -67,7 +67,7 @@ class _Piece:
     numbers: Sequence[RowNumbers]
 
     def taken(self, places: Sequence[int]) -> Iterator[_Piece]:
-        """The matches at some places, as a piece; nothing if there are none."""
+        """The matches at some positions, as a piece; nothing if there are none."""
         if len(places) == len(self.numbers):
             yield self
         elif places:
@@ -90,9 +90,9 @@ class FoundMatches:
 
 
 class NumberedLevels:
-    """The sequencers of all levels of a sequence, if `of` finds that rows stand for solutions.
+    """The sequencers of all levels of a sequence, if rows identify solutions.
 
-    Rows have the same numbers in all of them as long as all order the batches alike. `live` are the
+    Rows have the same numbers in all of them while all order the batches alike. `live` are the
     matches that have been made and are not known to be part of another one. `grouped` are the GPMs
     that bind group variables.
     """
@@ -128,7 +128,7 @@ class NumberedLevels:
         return cls(usable, live, shape, np.array(grouped, np.intp), plan.sequence.window)
 
     def takes(self, rows: SolutionBatch) -> bool:
-        """Whether `run` can process the next batch. If not, rows that follow have new numbers."""
+        """Whether `run` can process the next batch. If not, later rows get new numbers."""
         can = [sequencer.can_enumerate(rows) for sequencer in self._sequencers]
         if all(can) and not self._has_twins(rows):
             return True
@@ -160,17 +160,17 @@ class NumberedLevels:
                 pass
 
     def keep(self, match: LiveMatch, numbers: RowNumbers) -> None:
-        """A match that `run` gave waits."""
+        """Record that a match that `run` gave waits."""
         if numbers:
             match.rows = numbers
             self._waiting.add(match)
 
     def forget(self, match: LiveMatch) -> None:
-        """A match has been judged."""
+        """Remove a match that has been judged."""
         self._waiting.remove(match.rows)
 
     def renumber(self) -> None:
-        """Rows have come that the levels may have numbered differently."""
+        """Record that the levels may have numbered rows differently."""
         self._since = None
 
     def _has_twins(self, rows: SolutionBatch) -> bool:
@@ -191,10 +191,10 @@ class NumberedLevels:
     def _kept_rows(
         self, batches: Sequence[NumberedMatches], watermark: int
     ) -> Iterator[FoundMatches]:
-        """The same as `_kept` for sequences of single steps.
+        """As `_kept`, for sequences of single steps.
 
-        The matches that begin in the batch are compared as columns. Only their beginnings are part
-        of them, and none of these waits.
+        The matches that begin in the batch are compared as columns. Only their prefixes are part of
+        them, and none of these waits.
         """
         earlier: list[list[EnumeratedMatches]] = []
         longer: Int64s | None = None
@@ -216,7 +216,7 @@ class NumberedLevels:
     def _judged(
         self, numbered: NumberedMatches, level: int, rows: Int64s, measures: Int64s, watermark: int
     ) -> Iterator[FoundMatches]:
-        """Matches [m, level] that begin in the batch, are part of no other one."""
+        """A mask of the matches [m, level] that begin in the batch and are part of no other one."""
         is_closed, closes = np.zeros(len(rows), np.bool_), measures
         if not isinstance(self._window, Counted):
             closes = self._window.close(measures)
@@ -238,11 +238,11 @@ class NumberedLevels:
     ) -> Iterator[FoundMatches]:
         """The matches of a batch that are not known to be part of others.
 
-        `given` are the matches of each level that are looked at.
+        `given` are the matches of each level to compare.
         """
         since = _NEVER if self._since is None else self._since
         pieces: list[_Piece] = []
-        parts: set[RowNumbers] = set()  # rows of which matches are part of others
+        parts: set[RowNumbers] = set()  # rows of matches that are part of others
         complete: list[RowNumbers] = []
         for level in range(len(batches), 0, -1):
             matches = [_Piece(level, piece, piece.numbers()) for piece in given[level - 1]]
@@ -270,7 +270,7 @@ class NumberedLevels:
     def _parts_of(
         self, complete: Iterable[RowNumbers], pieces: Iterable[_Piece]
     ) -> set[RowNumbers]:
-        """The rows of matches that wait, or are to be made, whose rows complete matches have."""
+        """The rows of matches, waiting or to be made, that complete matches contain."""
         candidates: dict[int, list[RowNumbers]] = {}
         for piece in pieces:
             for rows in piece.numbers:
@@ -308,7 +308,7 @@ class _WaitingRows:
         return match
 
     def pop(self, several: Collection[RowNumbers]) -> Iterator[LiveMatch]:
-        """Remove the matches of several rows; yields those that waited."""
+        """Remove the matches of several rows; yield those that waited."""
         for rows in self._matches.keys() & several:
             match = self.remove(rows)
             if match is not None:
@@ -316,7 +316,7 @@ class _WaitingRows:
 
 
 def _beginnings(matches: Iterable[RowNumbers]) -> Iterator[RowNumbers]:
-    """The beginnings of matches: all of them for short matches, the longest for others."""
+    """The prefixes of matches: all of them for short matches, the longest for others."""
     for rows in matches:
         size = len(rows)
         for length in range(1 if size <= thresholds.current.short_traces else size - 1, size):

@@ -1,9 +1,8 @@
 """Partial matches of one query: solutions of graph patterns in, partial matches out.
 
 Each level of the query (`plan.levels`) has a sequencer, which gives the matches of the first steps.
-A match is judged when its window closes, because no event after that can belong to a match that
-has all of its events. It is forgotten when the window of its last event closes, because until then
-it can be above other matches.
+A match is judged when its window closes, because no later event can belong to a larger match. It is
+dropped when the window of its last event closes, because until then it can be above other matches.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class _LevelRun:
     def answers(
         self, matches: Iterable[SequenceMatch], closes: Iterable[int]
     ) -> Iterator[PartialAnswer]:
-        """Partial matches of this level, none of which waited, and whose windows closed (ms)."""
+        """Partial matches of this level that never waited and whose windows closed (ms)."""
         waiting = self._waiting
         for (_, answer), close in zip(self._projection.answers(matches), closes, strict=True):
             yield PartialAnswer(answer, answer.trace[-1].gpm, waiting, (close, 0))
@@ -91,9 +90,9 @@ class PartialStage(Stateful):
         self._numbered = NumberedLevels.of(plan, sequencers, self._live)
         self._counts = EventCounts(window) if isinstance(window, Counted) else None
         self._judged, self._forgotten = self._schedule(plan), self._schedule(plan)
-        self._closed: list[PartialAnswer] = []  # in the current call, without order
+        self._closed: list[PartialAnswer] = []  # in the current call, unordered
         self._found: list[PartialAnswer] = []
-        self._events = 0  # in all live matches that have ever come, less those forgotten
+        self._events = 0  # number of live matches so far, minus those dropped
 
     def _schedule(self, plan: QueryPlan) -> Schedule:
         window = plan.sequence.window
@@ -103,7 +102,7 @@ class PartialStage(Stateful):
         return TimedSchedule(window)
 
     def rows(self, rows: SolutionBatch, watermark: int) -> SolutionBatch:
-        """Process rows, like a sequencer, and give all of them."""
+        """Process rows as a sequencer does, and return all of them."""
         if self._counts is not None:
             self._counts.see(_counted(rows, self._partition, self._starters))
         solved = rows
@@ -120,7 +119,7 @@ class PartialStage(Stateful):
         return rows
 
     def events(self, events: Sequence[EventRows], watermark: int) -> Sequence[EventRows]:
-        """Process the rows of a few single events, like a sequencer, and give all of them."""
+        """Process the rows of a few single events as a sequencer does, and return all of them."""
         if self._counts is not None:
             self._counts.see(self._counted_events(events))
         solved = [event for event in events if any(gpm != BARE for gpm, _ in event.solutions)]
@@ -133,7 +132,7 @@ class PartialStage(Stateful):
         return events
 
     def close(self) -> None:
-        """All streams have ended, so every window closes."""
+        """Close every window: all streams have ended."""
         for level in self._levels:
             self._add(level, level.sequencer.close())
         self._close(None)
@@ -144,7 +143,7 @@ class PartialStage(Stateful):
         return partials
 
     def live(self) -> int:
-        """How many matches wait, complete or not, and how many sets of them."""
+        """Number of waiting matches, complete or not, and of sets of them."""
         return len(self._live) + sum(level.sequencer.live_runs() for level in self._levels)
 
     # --- matches ----------------------------------------------------------------------------------
@@ -168,7 +167,7 @@ class PartialStage(Stateful):
             raise self._too_many() from None
 
     def _add_one(self, level: _LevelRun, found: SequenceMatch) -> LiveMatch | None:
-        """Take a match of a level; None if it is known."""
+        """Add a match of a level; None if it is known."""
         match = LiveMatch(level.number, found)
         self._live.add(match)
         if not match.is_alive:
@@ -241,7 +240,7 @@ class PartialStage(Stateful):
         """Continue from what `snapshot` returned.
 
         Raises:
-            any of `safe_pickles.BROKEN`: it is damaged.
+            any of `safe_pickles.BROKEN`: the state is damaged.
         """
         assert isinstance(state, tuple)
         sequences, plain, schedules, counts = state
@@ -273,7 +272,7 @@ def _plain(match: SequenceMatch) -> tuple[object, ...]:
 
 
 def _match_of(fields: tuple[Any, ...], shapes: dict[tuple[str, ...], int]) -> SequenceMatch:
-    """The inverse of `_plain`. The numbers of restored shapes are negative, unlike those of others.
+    """The inverse of `_plain`. The numbers of restored shapes are negative.
 
     `shapes` are the shapes so far, by their variables.
     """

@@ -1,9 +1,9 @@
-"""A first look at many rows: most are far from every solution of a GPM that is rare.
+"""A first filter of many rows: most are far from every solution of a rare GPM.
 
 A match has a solution of each required GPM, in one partition and one window. If one of these GPMs
 has few solutions, two passes over the rows, in any order, find most of those that are in no match:
-one marks the partitions and times of its solutions, one looks for the mark of each row. Two
-partitions may have one mark, so a few rows too many stay.
+one marks the partitions and times of its solutions, the other looks up the mark of each row (as in
+a Bloom filter). Two partitions may share a mark, so a few rows too many stay.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spaseq.rdf.columns.term_columns import RowSelection, TermColumn
 _MIXER = 0x2545F4914F6CDD1D
 
 _MARKS = 64
-"""Marks for each solution, which sets three: one row in twenty stays for no reason."""
+"""Marks per solution, which sets three: one row in twenty stays without reason."""
 
 
 def rows_near(
@@ -35,11 +35,11 @@ def rows_near(
     """The rows that have a solution of a GPM near them, ascending, and a few others.
 
     Args:
-        batches: whose rows are numbered one after the other.
-        partition: its variables.
-        gpm: the GPM.
-        length: the most milliseconds between two rows that are near each other.
-        span: between these times (ms) all rows are known; those at or beyond them stay.
+      batches: their rows are numbered one after the other.
+      partition: its variables.
+      gpm: the GPM.
+      length: the maximum distance in milliseconds of two rows that are near each other.
+      span: between these times (ms) all rows are known; rows at or beyond them stay.
     """
     first_known, last_known = span
     numbers = {v: _numbers([batch.values[v] for batch in batches]) for v in partition}
@@ -64,7 +64,7 @@ _Numbers: TypeAlias = "Mapping[int, Int64s]"
 
 
 def _places(batch: SolutionBatch, rows: RowSelection, numbers: Mapping[str, _Numbers]) -> Int64s:
-    """A number for the partition of each of some rows; two partitions may have the same one."""
+    """A number for the partition of each row; two partitions may share a number."""
     mixed: Int64s | None = None
     for variable, of_table in numbers.items():
         column = batch.values[variable]
@@ -74,7 +74,7 @@ def _places(batch: SolutionBatch, rows: RowSelection, numbers: Mapping[str, _Num
 
 
 def _numbers(columns: Sequence[TermColumn]) -> _Numbers:
-    """The numbers of the terms of columns; equal terms of two columns have equal ones."""
+    """The numbers of the terms of columns; equal terms in two columns have equal numbers."""
     tables = {id(column.terms): column.terms for column in columns}
     unified = pa.concat_arrays([*tables.values()]).dictionary_encode().indices.to_numpy()
     ends = np.cumsum([len(table) for table in tables.values()])

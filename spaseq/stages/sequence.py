@@ -58,9 +58,10 @@ _BEYOND_EVENTS = "an expression over several events, or over an answer"
 
 
 class RowOperator(Protocol):
-    """What stands between Order and Sequence. It gets rows in order, up to a watermark (ms).
+    """An operator between Order and Sequence: it takes rows in order, up to a watermark (ms).
 
-    Few events come as they are, and others as columns. It gives the rows for what follows.
+    A few events come as single events, others as columns. It returns the rows for the next
+    operator.
     """
 
     def events(self, events: Sequence[EventRows], watermark: int) -> Sequence[EventRows]: ...
@@ -78,9 +79,9 @@ class SequenceStage(Stateful):
     `options.limit_per_event` bounds the answers of one end instant and one partition (of PARTITION
     BY); `suppressed` counts the others. Answers are the matches
     that HAVING, the selection strategy, AFTER MATCH and DISTINCT leave. Correlated GPMs are
-    evaluated here: they read `knowledge`, and `on_bad` is called for each event that an endpoint
-    gave no answer for. `filters` makes what takes the place of the query's `AnswerFilters`, given
-    the limit that it must apply. `left_out` are rows that the evaluator need not see.
+    evaluated here: they read `knowledge`, and `on_bad` is called for each event for which an
+    endpoint gave no answer. `filters` makes the replacement of the query's `AnswerFilters`, given
+    the limit to apply. `left_out` are rows that the evaluator need not see.
     """
 
     STATE = ("_sequencer", "_buffer", "_filters", "_partial", "_changing", "_windows", "_excesses")
@@ -104,7 +105,7 @@ class SequenceStage(Stateful):
         solve, in_machine = self._correlated.solve, limit if in_evaluator else None
         self._machine = machine_of(plan, solve, in_machine, self._limit)
         self._sequencer = sequencer(self._machine)
-        # What an evaluator finds first must not depend on batches.
+        # The first matches that an evaluator finds must not depend on batches.
         canonical = CanonicalRows(plan) if self._machine.limit is not None else None
         filters = filters or partial(AnswerFilters, plan)
         self._filters = filters(None if in_evaluator else limit)
@@ -126,24 +127,24 @@ class SequenceStage(Stateful):
         self._events: list[EventRows] = []  # pushed one by one
         self._is_closing = False
         self._values: Values = ()
-        self._used, self._since = known, EARLIEST  # the value now, and from when on
+        self._used, self._since = known, EARLIEST  # the present value, and its first time
 
     def use(self, knowledge: KnowledgeBase) -> None:
-        """From now on evaluate with this knowledge base; earlier solutions stay."""
+        """Evaluate with this knowledge base from now on; earlier solutions stay."""
         self._correlated.use(knowledge)
         if self._changing is not None:
             self._changing.use(knowledge)
         self._use_in_windows(knowledge)
 
     def _use_in_windows(self, knowledge: KnowledgeBase) -> None:
-        """From now on windows read this knowledge base, and graphs that change as they are."""
+        """Let windows read this knowledge base from now on, with the present changing graphs."""
         if self._windows is not None and self._changing is not None:
             self._windows.use_later(self._changing.current)
         elif self._windows is not None:
             self._windows.use(knowledge)
 
     def use_values(self, values: Values) -> None:
-        """Evaluate with the values that the knowledge base has at different times.
+        """Evaluate with the values of the knowledge base at different times.
 
         A value takes effect when time reaches it. Values may be given again, with others.
         """
@@ -155,7 +156,7 @@ class SequenceStage(Stateful):
             self._take(values[0][1])
 
     def _take(self, value: KnowledgeBase) -> None:
-        """Use a value that the knowledge base has."""
+        """Use a value of the knowledge base."""
         self.use(value)
         self._used = value
 
@@ -181,7 +182,9 @@ class SequenceStage(Stateful):
         return self._budgeted(watermark, ahead)
 
     def _limited(self, limit: WaitingLimit, watermark: int, ahead: bool) -> Sequence[Answer]:
-        """The answers that end before more partial matches wait than may; then none follow."""
+        """The answers that end before the waiting partial matches exceed the limit; then none
+        follow.
+        """
         if limit.is_over:
             self._buffer.take_all()
             self._events.clear()
@@ -221,14 +224,14 @@ class SequenceStage(Stateful):
         return [*answers, *rest] if answers else rest
 
     def _last_times(self) -> list[int]:
-        """The time (ms) of the last row that waits, and of each event."""
+        """The times (ms) of the last waiting row, and of each event."""
         return [
             *([self._buffer.last_time()] if self._buffer else []),
             *(event.time for event in self._events),
         ]
 
     def _evaluated(self, watermark: int, ahead: bool) -> Sequence[Answer]:
-        """As `_advanced`, with the knowledge base as it is used now."""
+        """As `_advanced`, with the present knowledge base."""
         until = EVER if ahead else watermark
         if self._windows is not None:
             return self._through_windows(self._windows, watermark, until)
@@ -252,7 +255,7 @@ class SequenceStage(Stateful):
     def _matched(
         self, changing: ChangingKnowledge, rows: SolutionBatch, watermark: int
     ) -> Sequence[Answer]:
-        """The answers that events give, which are matched with graphs that change."""
+        """The answers for events that are matched with changing graphs."""
         if not self._correlated.is_used:
             return self._taken(changing.matched(rows), watermark)
         answers: list[Answer] = []
@@ -263,7 +266,7 @@ class SequenceStage(Stateful):
         return [*answers, *self._taken(SolutionBatch.empty(self._plan.patterns.columns), watermark)]
 
     def _taken(self, rows: SolutionBatch, watermark: int) -> Sequence[Answer]:
-        """The answers that rows give; they come after all rows so far."""
+        """The answers for rows, which follow all earlier rows."""
         for operator in self._operators:
             rows = operator.rows(rows, watermark)
         return self._answers(rows, watermark)
@@ -288,7 +291,7 @@ class SequenceStage(Stateful):
     ) -> list[Answer]:
         """The answers of windows beside graphs that change, up to a time (ms).
 
-        What closes before a change sees the graphs without it; what closes at its time sees it.
+        A window that closes before a change sees the graphs without it; at its time, with it.
         """
         answers: list[Answer] = []
         nothing = SolutionBatch.empty(self._plan.patterns.columns)
@@ -314,7 +317,7 @@ class SequenceStage(Stateful):
         return [*answers, *self._taken(nothing, until)]
 
     def _answers(self, rows: SolutionBatch, watermark: int) -> Sequence[Answer]:
-        """The answers that rows give; they come after all rows so far."""
+        """The answers for rows, which follow all earlier rows."""
         columnar, sequencer = self._columnar, self._sequencer
         if columnar is None or isinstance(sequencer, PartitionSequencer) or not len(rows):
             return self._filters.answers(sequencer.run(rows, watermark))
@@ -341,7 +344,7 @@ class SequenceStage(Stateful):
     def close(self, open_end: int | None = None) -> Sequence[Answer]:
         """The remaining answers; all streams have ended.
 
-        With `open_end` their end closes no window: it is the greatest time (ms) of all events.
+        With `open_end`, the greatest time (ms) of all events, the end closes no window.
         """
         self._is_closing = True
         if open_end is not None:
@@ -380,20 +383,21 @@ class SequenceStage(Stateful):
 
     @property
     def exceeded(self) -> Mapping[Member, Excess]:
-        """Where the query has had too many partial matches, or members of the family.
+        """The instant after which the query, or a member of the family, had too many partial
+        matches.
 
-        The answers of a query by itself end there. Those of a member do not.
+        The answers of a single query end there. The answers of a member do not.
         """
         return {} if self._limit is None else self._limit.exceeded
 
     @property
     def suppressed(self) -> int:
-        """The number of answers beyond the limit so far."""
+        """Number of answers beyond the limit so far."""
         return self._filters.suppressed + self._sequencer.suppressed
 
     @property
     def muted(self) -> Mapping[str, int]:
-        """By the title of a query: the number of answers that MUTE has left out so far."""
+        """Number of answers that MUTE has left out so far, by the title of the query."""
         return self._filters.muted
 
     def live_runs(self) -> int:
@@ -402,7 +406,7 @@ class SequenceStage(Stateful):
         return self._sequencer.live_runs() + partial
 
     def waits(self) -> bool:
-        """Whether what was pushed so far may give answers without further rows."""
+        """Whether earlier pushes may give answers without further rows."""
         if self._buffer or self._events or self.live_runs():
             return True
         if self._windows is not None and self._windows.next_due is not None:
@@ -422,7 +426,7 @@ class SequenceStage(Stateful):
         return self._buffer.last_time() if self._buffer else watermark
 
     def live_states(self, wanted: Wanted | None = None) -> LiveStates:
-        """Where the partial matches are now, of all partitions or of those that are wanted."""
+        """The states of the partial matches, for all partitions or for those wanted."""
         return self._sequencer.live_states(wanted)
 
     # --- state ------------------------------------------------------------------------------------
@@ -440,16 +444,16 @@ class SequenceStage(Stateful):
         return state_pickles.dumps(head, state, self._machine)
 
     def take_buffer(self) -> list[SolutionBatch]:
-        """The rows in the reorder buffer, which leave."""
+        """Remove and return the rows in the reorder buffer."""
         return self._buffer.take_all()
 
     def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot.
+        """Restore from a snapshot.
 
         Raises:
-            OtherStateError: it is of another query, or of a version that keeps its state or runs
-                it otherwise. Nothing has changed.
-            RunError: it is damaged, or names other classes than state has.
+            OtherStateError: it belongs to another query, or to an incompatible version. The stage
+                is unchanged.
+            RunError: it is damaged, or names classes that are no state.
         """
         try:
             pickled = state_pickles.StatePickle(snapshot)
@@ -476,7 +480,7 @@ class SequenceStage(Stateful):
                 self._limit.exceeded[member] = Excess((time, k), count)
 
 
-# Few queries need what these functions import.
+# Few queries need the imports of these functions.
 
 
 def _windows(

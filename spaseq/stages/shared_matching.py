@@ -1,4 +1,4 @@
-"""Stage 1 of some queries that are in no family: the GPMs of one template are evaluated once."""
+"""Stage 1 of several queries in no family: each template of GPMs is evaluated once."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ from spaseq.stages.joint_rows import JointSolutions, RowCutter
 _LOG = logging.getLogger("spaseq")
 
 _JointColumns: TypeAlias = "tuple[Int64s, Int64s, list[tuple[Int32s, Int32s]]]"
-"""The event, the GPM's number and the columns of each solution, as `JointSolutions` has them."""
+"""The event, the GPM's number and the columns of each solution, as in `JointSolutions`."""
 
 _NOTHING: _JointColumns = (np.empty(0, np.int64), np.empty(0, np.int64), [])
 
 
 @record
 class LoneSolutions:
-    """The solutions on a batch of the queries that have some; those `apart` must make their own."""
+    """The solutions on a batch, by query; the queries `apart` must compute their own."""
 
     found: Mapping[int, SolutionBatch]
     apart: frozenset[int] = frozenset()
@@ -90,12 +90,14 @@ class SharedMatching:
                 made = self._template(of_template, names)
                 self._templates.append(made)
                 is_single[made.rows] = False
-        self._single = np.flatnonzero(is_single)  # rows of no template
-        self._evaluators: dict[int, SomeEventsEvaluator] = {}  # of these, once they are asked for
+        self._single = np.flatnonzero(is_single)  # rows without a template
+        self._evaluators: dict[int, SomeEventsEvaluator] = {}  # of these, once requested
         self._needed = self._needed_triples([plan for plan in plans for _ in plan.patterns.gpms])
 
     def _needed_triples(self, plans: Sequence[QueryPlan]) -> NeededTriples:
-        """What the templates need, and then the rows of none; `plans` has the plan of each row."""
+        """The triples that the templates need, and then the rows without one; `plans` has the plan
+        of each row.
+        """
         needed = [needs_of.needs(self._number) for needs_of in self._templates]
         for row in self._single.tolist():
             gpm = plans[row].patterns.gpms[self._gpm[row]]
@@ -105,7 +107,7 @@ class SharedMatching:
         return NeededTriples(needed)
 
     def _number(self, text: str) -> int:
-        """The number of a text among those whose codes each batch is asked for."""
+        """The number of a text among those whose codes each batch looks up."""
         return self._texts.setdefault(text, len(self._texts))
 
     def _template(
@@ -136,7 +138,7 @@ class SharedMatching:
         return _JoinedTemplate(template, rows, given, places, own_uses, evaluator, self._limits)
 
     def others(self, numbers: Collection[int]) -> Iterator[PatternStage]:
-        """The stages but those with some numbers."""
+        """The stages without those of some numbers."""
         for number, known in enumerate(self._stages):
             stage = known() if number not in numbers else None
             if stage is not None:
@@ -155,7 +157,7 @@ class SharedMatching:
     def _found(
         self, index: VerticalPartition, reads: Bools, calls: Int32s
     ) -> tuple[list[JointSolutions], set[int]]:
-        """The solutions, and the queries that must make theirs by themselves."""
+        """The solutions, and the queries that must compute theirs by themselves."""
         solutions, room = list[JointSolutions](), thresholds.current.joint_rows
         apart = set[int]()
         codes = _Constants(index.lexicon, [*self._texts])
@@ -186,7 +188,9 @@ class SharedMatching:
         calls: Int32s,
         apart: set[int],
     ) -> Iterator[JointSolutions]:
-        """The solutions of GPMs of no template; `apart` gets queries that fail or are limited."""
+        """The solutions of GPMs without a template; `apart` gets queries that fail or exceed
+        limits.
+        """
         first = len(self._templates)
         for place in np.flatnonzero(possible.has_some[first:] & reads[self._single]).tolist():
             number, row = first + place, int(self._single[place])
@@ -198,7 +202,7 @@ class SharedMatching:
             try:
                 found = self._evaluator(row, stage, gpm).evaluate(some, graphs)
                 solutions = stage.finished(gpm, found, some, int(calls[query]))
-            except Exception:  # a function of the user's: the query itself raises it again
+            except Exception:  # an extension function: the query itself raises it again
                 apart.add(query)
                 continue
             if stage.take_exceeding():
@@ -214,7 +218,7 @@ class SharedMatching:
                 yield JointSolutions(some.in_batch(solutions.event), *of, columns)
 
     def _evaluator(self, row: int, stage: PatternStage, gpm: int) -> SomeEventsEvaluator:
-        """What evaluates the GPM of a row."""
+        """The evaluator of the GPM of a row."""
         known = self._evaluators.get(row)
         if known is None:
             given = stage.evaluator(gpm), stage.plan.expressions, stage.limits
@@ -223,15 +227,15 @@ class SharedMatching:
 
 
 class _Constants:
-    """The constants of all templates as codes of a batch's terms, -1 for terms that it has not.
+    """The constants of all templates as codes of a batch's terms, -1 for absent terms.
 
-    A pattern about the parts of triple terms makes more terms, so they are looked up when they are
-    joined with its solutions.
+    A pattern over the parts of triple terms adds terms, so the constants are looked up at the join
+    with its solutions.
     """
 
     def __init__(self, lexicon: Lexicon, texts: Sequence[str]) -> None:
         self._lexicon, self._texts = lexicon, texts
-        self._terms = -1  # how many there were when they were looked up
+        self._terms = -1  # the number of terms at the look-up
         self._codes = np.empty(0, np.int32)
 
     def codes(self) -> Int32s:
@@ -258,15 +262,15 @@ class _JoinedTemplate:
         Args:
             template: the template.
             rows: [r], the numbers of the GPMs.
-            constants: [r, parameters], their constants, as numbers of texts.
-            places: by variable [r], its place among the columns of the GPM's query.
+            constants: [r, parameters], the numbers of their constants' texts.
+            places: by variable [r], its position among the columns of the GPM's query.
             uses: [r], the GPMs as templates.
             evaluator: the evaluator of the template's pattern.
             limits: the run's limits.
         """
         self.rows, self._constants, self._places = rows, constants, places
         self._template, self._limits = template, limits
-        self._rest, self._left = 1, 0  # batches without it after a failure, and until the next
+        self._rest, self._left = 1, 0  # batches to skip after a failure, and until the next attempt
         numbers: dict[tuple[ast.Expr, ...], int] = {}
         self._tests_of = np.array([numbers.setdefault(u.tests, len(numbers)) for u in uses])
         self._tests = [*numbers]
@@ -275,7 +279,7 @@ class _JoinedTemplate:
         self._evaluator = SomeEventsEvaluator(evaluator, template.options, limits)
 
     def needs(self, number: Callable[[str], int]) -> Int64s:
-        """[r, triples, 2], what `NeededTriples` wants to know; `number` gives texts numbers."""
+        """The arguments [r, triples, 2] for `NeededTriples`; `number` gives texts numbers."""
         parameters = self._template.parameters
         needed = needs(self._template.pattern, parameters)
         table = np.full((len(self.rows), len(needed), 2), ANY, np.int64)
@@ -290,10 +294,11 @@ class _JoinedTemplate:
     def solutions(
         self, some: SomeEvents, graphs: BatchGraphs, reads: Bools, codes: _Constants, room: int
     ) -> _JointColumns | None:
-        """The solutions; None if they are too many, an event exceeds a limit, or something fails.
+        """The solutions; None if they are too many, an event exceeds a limit, or an evaluation
+        fails.
 
-        For one query alone it may not, or only for that query. `reads` says which GPMs read the
-        stream. `codes` has the codes of all constants. There may be `room` solutions.
+        This may hold for the template but not for a single query. `reads` says which GPMs read the
+        stream. `codes` has the codes of all constants. `room` is the maximum number of solutions.
         """
         rows = np.flatnonzero(reads[self.rows])
         if not len(rows):
@@ -351,7 +356,7 @@ class _JoinedTemplate:
     def _joined(
         self, solutions: EventSolutions, rows: Indices, codes: _Constants
     ) -> tuple[Indices, Indices]:
-        """(row of a GPM, solution) of each solution that has the constants of a GPM."""
+        """(row of a GPM, solution) of each solution with the constants of a GPM."""
         parameters = self._template.parameters
         constants = codes.codes()[self._constants[rows]] if parameters else self._constants[rows]
         table = KeyIndex([*constants.T], len(rows))

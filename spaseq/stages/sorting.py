@@ -1,8 +1,8 @@
-"""Rows in order of time: external sorting, for bounded runs, and rows that came before their time.
+"""External sorting of rows by time, for bounded runs, and the reorder buffer of other runs.
 
-Rows become sorted runs, which stay in memory up to a bound. Beyond it they are written to temporary
+Rows become sorted runs, which stay in memory up to a limit. Further runs are written to temporary
 Arrow files. Rows that arrive in order extend one run, without a sort. Reading merges the runs. In
-other runs rows wait until the watermark reaches them.
+the reorder buffer rows wait until the watermark reaches them.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from spaseq.scratch import ScratchDirectory
 from spaseq.stateful import Stateful
 
 BATCH_BYTES = 4096
-"""What a batch takes in memory beside its columns, about."""
+"""Approximate memory of a batch beside its columns, in bytes."""
 
 
 def room_for_rows() -> int:
-    """How many bytes the sorters of this machine may keep in memory together."""
+    """Bytes that the sorters of this machine may keep in memory together."""
     return min(thresholds.current.memory_bytes, machine_memory() // 8)
 
 
@@ -60,7 +60,7 @@ class RowSorter:
         self._kept: list[list[SolutionBatch]] = []
 
     def add(self, batch: SolutionBatch) -> None:
-        """Take rows; this may write a run to disk."""
+        """Add rows; this may write a run to disk."""
         if not len(batch):
             return
         self._buffer.append(batch)
@@ -76,7 +76,7 @@ class RowSorter:
 
     @property
     def added_bytes(self) -> int:
-        """About the bytes of the rows that were added and are in no run yet."""
+        """Approximate bytes of the rows that are in no run yet."""
         return self._bytes
 
     def __len__(self) -> int:
@@ -84,7 +84,7 @@ class RowSorter:
         return sum(map(len, self.held()))
 
     def gpms(self) -> Counter[int]:
-        """How many rows in memory are solutions of each GPM, BARE among them."""
+        """Number of rows in memory of each GPM, BARE among them."""
         numbers = Counter[int]()
         for batch in self.held():
             counts = np.bincount(batch.gpm - BARE)
@@ -100,7 +100,7 @@ class RowSorter:
         return SolutionBatch.concat(rows, SolutionColumns(variables, ()))
 
     def keep(self, rows: Indices) -> None:
-        """Let go of all rows in memory but some, given by their ascending numbers in `keys`."""
+        """Drop all rows in memory except some, given by their ascending numbers in `keys`."""
         first, runs = 0, list[list[SolutionBatch]]()
         for run in (*self._kept, self._buffer):
             runs.append(_some(run, rows, first))
@@ -135,7 +135,7 @@ class RowSorter:
                 self._directory.cleanup()
 
     def _in_memory(self) -> list[list[SolutionBatch]]:
-        """The rows in memory as sorted runs. They leave the buffer."""
+        """Remove the rows in memory; return them as sorted runs."""
         batches, self._buffer, self._rows, self._bytes = self._buffer, [], 0, 0
         before = len(self._runs) + len(self._kept)
         runs = _runs_of(
@@ -147,7 +147,7 @@ class RowSorter:
         return [_slices(rows, thresholds.current.sorted_rows)]
 
     def _extend_runs(self) -> None:
-        """Extend the runs by the buffer: in memory if there is room, else on disk."""
+        """Add the buffer to the runs: in memory if there is room, else on disk."""
         fits = self._bytes <= self._room
         self._room = max(0, self._room - self._bytes)
         for run in self._in_memory():
@@ -182,7 +182,7 @@ class RowSorter:
 class _RunWriter:
     """Writes one sorted run to disk; `last` is the time of its last row.
 
-    `names` is the form in which names of events are written; they have it, or it is WHOLE.
+    `names` is the form of the names of events in the file: their present form, or WHOLE.
     """
 
     def __init__(self, path: Path, columns: SolutionColumns, names: NameForm) -> None:
@@ -206,7 +206,7 @@ class _RunWriter:
 
 @contextmanager
 def _disk_errors() -> Iterator[None]:
-    """Raise failures of the disk as RunErrors that name the place and the reason."""
+    """Turn disk errors into RunErrors with the directory and the reason."""
     try:
         yield
     except OSError as error:
@@ -215,7 +215,7 @@ def _disk_errors() -> Iterator[None]:
 
 
 def _bytes_of(rows: SolutionBatch) -> int:
-    """About the bytes that rows take by themselves: other rows use the terms that they do not."""
+    """Approximate bytes of the rows alone, without terms that only other rows use."""
     total, size = rows.nbytes, len(rows)
     for array in {id(a): a for c in rows.values.values() for a in c.arrays[1:]}.values():
         if len(array) > size:
@@ -224,7 +224,7 @@ def _bytes_of(rows: SolutionBatch) -> int:
 
 
 def _some(batches: Sequence[SolutionBatch], rows: Indices, first: int) -> list[SolutionBatch]:
-    """The given rows (ascending numbers) of batches, whose first row has the number `first`."""
+    """The rows of batches with these ascending numbers; the first row has the number `first`."""
     parts = list[SolutionBatch]()
     for batch in batches:
         begin, end = np.searchsorted(rows, (first, first + len(batch))).tolist()
@@ -235,14 +235,14 @@ def _some(batches: Sequence[SolutionBatch], rows: Indices, first: int) -> list[S
 
 
 def _sorted(rows: SolutionBatch) -> SolutionBatch:
-    """The rows in order of time; those of equal time stay as they are."""
+    """The rows in order of time; a stable sort."""
     if (rows.time[1:] >= rows.time[:-1]).all():
         return rows
     return rows.take(np.argsort(rows.time, kind="stable"))
 
 
 def _runs_of(batches: Sequence[SolutionBatch], most: int) -> list[list[SolutionBatch]] | None:
-    """Batches divided into runs whose rows are in order of time, None if `most` runs are too few.
+    """Cut batches into runs in order of time; None if that takes more than `most` runs.
 
     A stream in order is one run, and so is a file that overlaps with the file before it.
     """
@@ -273,7 +273,7 @@ def _chunks(run: Sequence[SolutionBatch], columns: SolutionColumns) -> list[Solu
 
 
 def _parts(batches: list[SolutionBatch], columns: SolutionColumns) -> list[SolutionBatch]:
-    """A group of batches, of which only the last may be large, as chunks."""
+    """Chunks of a group of batches, of which only the last may be large."""
     last = batches[-1]
     small = batches[:-1] if len(last) >= thresholds.current.sorted_rows else batches
     joined = SolutionBatch.concat(small, columns)
@@ -283,7 +283,7 @@ def _parts(batches: list[SolutionBatch], columns: SolutionColumns) -> list[Solut
 
 
 def _slices(rows: SolutionBatch, size: int) -> list[SolutionBatch]:
-    """The rows in batches of at most `size`, about equally many, which share the rows' terms."""
+    """The rows in about equal batches of at most `size`, which share the rows' terms."""
     if len(rows) <= size:
         return [rows] if len(rows) else []
     each = -(-len(rows) // -(-len(rows) // size))
@@ -292,7 +292,7 @@ def _slices(rows: SolutionBatch, size: int) -> list[SolutionBatch]:
 
 @dataclass(slots=True)
 class _Head:
-    """The rows of a run that have been read but not given out."""
+    """The rows of a run that have been read and not returned yet."""
 
     source: Iterator[SolutionBatch]
     rows: SolutionBatch | None
@@ -304,7 +304,7 @@ def _merge(
     heads = [_Head(s, next(s, None)) for s in sources]
     heads = [h for h in heads if h.rows is not None]
     while heads:
-        # A run whose head ends first may go on at once after its head's last time.
+        # A run whose head ends first may continue after its head's last time.
         safe = min(int(h.rows.time[-1]) for h in heads if h.rows is not None)
         due = [_cut(head, safe) for head in heads]
         due += [_read_on(head, safe) for head in heads]
@@ -331,7 +331,7 @@ def _cut(head: _Head, safe: int) -> list[SolutionBatch]:
 
 
 def _read_on(head: _Head, safe: int) -> list[SolutionBatch]:
-    """Refill an empty head; give the rows of the safe time that follow."""
+    """Refill an empty head; return the rows up to the safe time."""
     due: list[SolutionBatch] = []
     while head.rows is None:
         head.rows = next(head.source, None)
@@ -342,7 +342,7 @@ def _read_on(head: _Head, safe: int) -> list[SolutionBatch]:
 
 
 class ReorderBuffer(Stateful):
-    """Takes rows in any order of time, and gives those up to a time."""
+    """Takes rows in any order of time; returns the rows up to a time."""
 
     STATE = (("_batches", "_compact"),)
 
@@ -363,7 +363,7 @@ class ReorderBuffer(Stateful):
         return self._batches
 
     def take_all(self) -> list[SolutionBatch]:
-        """The rows that wait, which leave."""
+        """Remove and return the waiting rows."""
         batches, self._batches = self._batches, []
         return batches
 
@@ -372,7 +372,7 @@ class ReorderBuffer(Stateful):
         return max(int(batch.time.max()) for batch in self._batches)
 
     def due(self, until: int) -> SolutionBatch:
-        """The rows at or before a time (ms), which leave."""
+        """Remove and return the rows at or before a time (ms)."""
         due: list[SolutionBatch] = []
         later: list[SolutionBatch] = []
         for batch in self._batches:

@@ -1,6 +1,6 @@
-"""Pickles of state that refers to a machine: its static parts are written as numbers.
+"""Pickles of state that refers to a machine; they hold numbers in place of its static parts.
 
-Loading one runs no code but that of the classes in `STATE_CLASSES`; see `storage.safe_pickles`.
+Loading runs only code of the classes in `STATE_CLASSES`; see `storage.safe_pickles`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ STATE_CLASSES = frozenset(
         ("spaseq.windows.window_runs", "ContentEvent"),
     }
 )
-"""(module, name) of all classes that the state of a stage has instances of."""
+"""(module, name) of all classes with instances in the state of a stage."""
 
 _MACHINE = -1
 """The number of the machine itself."""
@@ -61,7 +61,7 @@ Head: TypeAlias = tuple[int, str]
 
 
 def dumps(head: Head, state: tuple[Any, ...], machine: Machine) -> bytes:
-    """Two pickles and a checksum: the head can be read whatever the state holds."""
+    """Two pickles and a checksum: the head is readable whatever the state holds."""
     out = io.BytesIO()
     pickle.dump(head, out, pickle.HIGHEST_PROTOCOL)
     _StatePickler(out, machine).dump(state)
@@ -89,7 +89,7 @@ class StatePickle:
         return version, fingerprint
 
     def check_head(self, plan: QueryPlan) -> None:
-        """Read the head, which must name this plan and this format.
+        """Check that the head names this plan and this format.
 
         Raises:
             OtherStateError: it does not.
@@ -112,14 +112,14 @@ class StatePickle:
         """The state, which refers to a machine; call `head` first.
 
         Raises:
-            any of `safe_pickles.BROKEN`: it is damaged, or names other classes than state has.
+            any of `safe_pickles.BROKEN`: it is damaged, or names classes that are no state.
         """
         load = _StateUnpickler(self._data, machine).load
         return cast("tuple[Any, ...]", whole(load, self._data))
 
 
 def damaged(plan: QueryPlan, error: BaseException) -> RunError:
-    """The error that a snapshot of a stage cannot be read."""
+    """The error for an unreadable snapshot of a stage."""
     return RunError(f"the state of query {plan.identity.name} is damaged: {error}")
 
 

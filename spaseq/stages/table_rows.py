@@ -15,4 +15,4 @@ def _table_rows(terms: TextArray) -> Int64s:
 
 
 table_rows_of = TextMemo(_table_rows)
-"""The rows of a family's table that n texts stand for [n]; batches mostly share the texts."""
+"""The rows [n] of a family's table for n texts; batches mostly share the texts."""

@@ -1,4 +1,4 @@
-"""Many changes of graphs at once: triples that hold at some places among the rows of a batch."""
+"""Many changes of graphs at once: triples that hold between positions among the rows of a batch."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LOW = 2**_BITS - 1
 
 
 ANY = -1
-"""Stands for a wildcard among codes."""
+"""The code of a wildcard."""
 
 
 def _starts(texts: TextArray, mark: str) -> Bools:
@@ -50,8 +50,8 @@ class CodedRows:
     """The terms of m rows of changes, and of n solutions beside them.
 
     Attributes:
-        codes: by variable, int64, of the lexicon; ANY for wildcards and unbound variables. Those of
-            HANDED_ON are of the changes [m], others of the solutions [n].
+        codes: by variable, int64, of the lexicon; ANY for wildcards and unbound variables. The
+            columns of HANDED_ON belong to the changes [m], others to the solutions [n].
         inside: bool [m], whether the object of a change is a triple term with a wildcard inside.
         lexicon: the graphs' terms, and others that only solutions have.
     """
@@ -67,7 +67,7 @@ class CodedRows:
         terms: ExtendedTerms,
         solutions: Mapping[str, TermColumn] = MappingProxyType({}),
     ) -> CodedRows:
-        """Changes, whose terms are added to the graphs' terms, and columns of solutions."""
+        """The codes of changes, whose terms join the graphs' terms, and of columns of solutions."""
         subject, predicate, object_ = (changes.values[name].compact() for name in HANDED_ON)
         marked = predicate.used()
         predicates = pc.utf8_slice_codeunits(marked.terms, 1)
@@ -94,7 +94,7 @@ def _of_table(texts: TextArray, terms: ExtendedTerms) -> Int32s:
 
 
 def _codes(column: TermColumn, code: Int32s, more: ExtendedTerms) -> Int64s:
-    """[n] the codes of a column's terms, ANY where there is none.
+    """[n] the codes of a column's terms, ANY for no term.
 
     `code` has a code for each term of the column's table. Where it is ABSENT and a row has the
     term, `more` gets the term, and `code` its new code.
@@ -120,14 +120,14 @@ class PlacedChanges:
     """Changes of some graphs, in order, as m patterns to remove and triples to add.
 
     Attributes:
-        place: int64 [m], of the change among the rows of a batch; ascends.
+        place: int64 [m], the position of the change among the rows of a batch; ascends.
         graph: int64 [m], the number of the graph.
         comes: bool [m], whether a triple is added.
         s, p, o: int64 [m], codes of terms, or ANY.
-        by_object: bool [m], whether the changes of the graph's predicate all say their objects, and
-            some leave out their subjects.
+        by_object: bool [m], whether the changes of the graph's predicate all give the object, and
+            some leave out the subject.
         pair: int64 [m], the number of each predicate of a graph and subject, or object.
-        alone: bool [m], whether the change has to be made by itself.
+        alone: bool [m], whether the change must be applied by itself.
     """
 
     place: Int64s
@@ -144,9 +144,9 @@ class PlacedChanges:
     def of(
         cls, rows: SolutionBatch, coded: CodedRows, places: Int64s, graphs: Int64s
     ) -> PlacedChanges:
-        """The changes that n rows are of, at some places [n], each of a graph [n].
+        """The changes of n rows, at some positions [n], each of a graph [n].
 
-        The rows of a change stand at one place. An answer may change nothing, and be a row then.
+        The rows of a change stand at one position. An answer without changes is a row, too.
         """
         marked = rows.values[HANDED_ON[1]].compact()
         chosen: Indices | slice = slice(None)
@@ -163,16 +163,16 @@ class PlacedChanges:
         return cls(places, graphs, comes, s, p, o, by_object, pair, alone | (s == ANY) & ~by_object)
 
     def cuts(self, most: int) -> list[int]:
-        """The places of changes that are made by themselves, so that few values come between.
+        """The positions of changes that are applied by themselves, so that few values come between.
 
         Args:
-            most: the most values that may come of a subject's predicate between two of these.
+          most: the maximum number of values of a subject's predicate between two of these.
         """
         places: list[int] = crowded(self.place, self.pair, self.comes, self.alone, most).tolist()
         return places
 
     def between(self, first: int, end: int) -> PlacedChanges:
-        """The changes from a place on, and before another one."""
+        """The changes from one position to another, which is excluded."""
         return self._some(slice(*np.searchsorted(self.place, [first, end]).tolist()))
 
     def of_graph(self, number: int) -> PlacedChanges:
@@ -194,18 +194,18 @@ class PlacedChanges:
 
 
 def _of_predicates(predicate: Int64s, some: Bools) -> Bools:
-    """[m] whether it is so for some change of the predicate (a number)."""
+    """[m] whether the condition holds for some change of the predicate (a number)."""
     is_so: Bools = np.zeros(int(predicate.max(initial=-1)) + 1, np.bool_)
     is_so[predicate[some]] = True
     return is_so[predicate]
 
 
 class TimedGraph:
-    """A graph whose triples come and go at the places of some rows.
+    """A graph whose triples come and go at the positions of some rows.
 
     Args:
-        graph: as it was before the first of these rows; it does not change.
-        changes: of this graph, none of which is made by itself.
+        graph: its value before the first of these rows; immutable.
+        changes: the changes of this graph that are applied together.
     """
 
     def __init__(self, graph: ChangingGraph, changes: PlacedChanges) -> None:
@@ -223,23 +223,23 @@ class TimedGraph:
                 self._by_subject[p] = TimedKeys.of(*given)
 
     def predicates(self) -> list[int]:
-        """The predicates that triples may have."""
+        """The possible predicates of its triples."""
         return [*dict.fromkeys([*self._graph.predicates(), *self._by_subject])]
 
     def matches(
         self, predicate: int, s: Int64s | None, o: Int64s | None, at: Int64s
     ) -> tuple[Indices, Int64s, Int64s]:
-        """The triples with a predicate that hold at the places of n rows.
+        """The triples with a predicate that hold at the positions of n rows.
 
         Args:
-            s, o: int64 [n], the subject and object that each row asks for; None asks for any.
-            at: int64 [n], the places.
+          s, o: int64 [n], the subject and object of each row's look-up; None for any.
+          at: int64 [n], the positions.
 
         Returns:
-            for each pair of a row and a triple: the row, the subject, the object.
+          for each pair of a row and a triple: the row, the subject, the object.
 
         Raises:
-            LimitExceeded: there are more pairs than the budget allows.
+          LimitExceeded: there are more pairs than the budget allows.
         """
         if s is None and o is not None:
             known, timed = self._graph.keys_by_object(predicate), self._timed_by_object(predicate)
@@ -255,18 +255,18 @@ class TimedGraph:
         return self._by_object[predicate]
 
     def finish(self) -> None:
-        """Make all changes."""
+        """Apply all changes."""
         for predicate, timed in self._by_subject.items():
             self._graph.exchange(predicate, *timed.change())
 
 
 @record
 class TimedKeys:
-    """When m triples hold, as pairs of codes that ascend, each from a place on until another.
+    """The intervals in which m triples hold, with the triples as pairs of codes that ascend.
 
     Attributes:
-        keys: int64 [m], the first code before the second.
-        since, until: int64 [m], places, as `intervals` gives them; by key, they ascend.
+      keys: int64 [m], the first code before the second.
+      since, until: int64 [m], positions, as `intervals` gives them; by key, they ascend.
     """
 
     keys: Int64s
@@ -275,18 +275,18 @@ class TimedKeys:
 
     @classmethod
     def of(cls, keys: Int64s, since: Int64s, until: Int64s) -> TimedKeys:
-        """The triples in order, if the times of each one are."""
+        """Sort the triples, if the times of each one are sorted."""
         order = stable_order(keys)
         return cls(keys[order], since[order], until[order])
 
     def turned(self) -> TimedKeys:
-        """The same triples with their codes the other way round."""
+        """The same triples with their codes swapped."""
         return TimedKeys.of(
             (self.keys & _LOW) << _BITS | self.keys >> _BITS, self.since, self.until
         )
 
     def change(self) -> tuple[Int64s, Int64s]:
-        """The triples that have gone in the end, and those that have come; ascend."""
+        """The triples removed and the triples added at the end; ascend."""
         new = self.keys[1:] != self.keys[:-1]
         first, last = (np.ones(len(self.keys), np.bool_) for _ in range(2))
         first[1:], last[:-1] = new, new
@@ -301,7 +301,7 @@ _NONE = TimedKeys(*np.empty((3, 0), np.int64))
 def _holding(
     known: Int64s, timed: TimedKeys, wanted: tuple[Int64s | None, Int64s | None], at: Int64s
 ) -> tuple[Indices, Int64s]:
-    """(rows, keys) of triples with the two codes that each row wants, if it does."""
+    """(rows, keys) of triples that have the two codes of each row and hold there."""
     first, second = wanted
     if first is None:
         lowest, width = np.zeros(len(at), np.int64), FOR_EVER

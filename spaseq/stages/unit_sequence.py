@@ -1,6 +1,4 @@
-"""Stage 2 of what is evaluated as one, a query by itself or a family of queries: the stage is made
-when its rows may be a match.
-"""
+"""Stage 2 of a unit (a single query or a family); it is made when its rows may have a match."""
 
 from __future__ import annotations
 
@@ -33,15 +31,15 @@ FoundAnswers: TypeAlias = Mapping[int, Sequence[Sequence[Answer]]]
 _NEVER = -(2**63)
 
 EMPTY_STATE = b""
-"""The snapshot of a stage that no rows have come to."""
+"""The snapshot of a stage that has had no rows."""
 
 
 class UnitSequence:
     """A `SequenceStage` whose answers belong to one or several queries, by number.
 
-    It gets rows that may be in a match. To make a stage takes a millisecond or two, and to call an
+    It gets rows that may be in a match. Making a stage takes a millisecond or two, and calling an
     evaluator a fifth of one. Of a thousand standing queries many never get a row, and most batches
-    have rows of a query that can be in no match. These wait (`WaitingRows`), until somebody asks
+    have rows of a query that can be in no match. Such rows wait (`WaitingRows`) until a caller asks
     for partial matches.
     """
 
@@ -54,7 +52,7 @@ class UnitSequence:
     ) -> None:
         plan = unit.plan
         self._unit, self._given = unit, (options, knowledge)
-        self._number: int | None = None  # of a query by itself
+        self._number: int | None = None  # of a single query
         self._members: MemberAnswers | None = None
         filters: Callable[[int | None], Answering] | None = None
         if unit.family is None:
@@ -70,8 +68,8 @@ class UnitSequence:
         self._horizon += longest_wait(plan.inputs.windows)
         self._open_until: int | None = _NEVER  # see `waits_after`; None if it is not known
         self._is_quiet = False  # no rows have come since the last call of `advance`
-        # The time (ms) before which `advance` gives nothing and changes nothing, unless rows come:
-        # most queries of a server wait for a window that closes in a while.
+        # Before this time (ms) `advance` changes nothing, unless rows come: most queries of a
+        # server wait for a window that closes later.
         self.next_due = _NEVER
         self.on_wake: Callable[[], object] | None = None
         self._is_limited = options.most_waiting is not None
@@ -91,19 +89,19 @@ class UnitSequence:
         return self._made
 
     def use(self, family: Family) -> None:
-        """Go on with other members of the family; the unit's plans have those that have come."""
+        """Continue with other members of the family; the unit's plans include the new ones."""
         if self._members is not None:
             self._unit = UnitPlan(self._unit.plans, family)
             self._members.use(family)
 
     def use_values(self, values: Values) -> None:
-        """Evaluate with the values that the knowledge base has at different times."""
+        """Evaluate with the values of the knowledge base at different times."""
         self._values = values
         if self._made is not None:
             self._made.use_values(values)
 
     def forget(self, number: int) -> None:
-        """Give no more answers of a member."""
+        """Return no further answers of a member."""
         if self._members is not None:
             self._members.forget(number)
 
@@ -124,9 +122,9 @@ class UnitSequence:
             self._give(rows)
 
     def _give(self, rows: SolutionBatch) -> None:
-        """Let the evaluator have rows: few of them as single events, as columns have a fixed cost.
+        """Give rows to the evaluator: few rows as single events, as columns have a fixed cost.
 
-        If the last ones gave many answers, these become columns.
+        If the last ones gave many answers, few rows become columns, too.
         """
         sizes = thresholds.current
         is_small = len(rows) <= sizes.rows_as_events and self._answered < sizes.columnar_matches
@@ -142,7 +140,7 @@ class UnitSequence:
         self._is_quiet, self.next_due = False, _NEVER
 
     def _wait_no_longer(self) -> None:
-        """Let the evaluator have all rows from now on; it takes single events in less time."""
+        """Give all rows to the evaluator from now on; it takes single events in less time."""
         if self._waiting is not None:
             self._catch_up()
             for rows in self._buffer.take_all():
@@ -150,7 +148,7 @@ class UnitSequence:
             self._waiting = None
 
     def _catch_up(self) -> None:
-        """Let the evaluator have the rows that wait. No answers come of them."""
+        """Give the waiting rows to the evaluator. They give no answers."""
         if self._waiting is not None and self._waiting.is_ahead:
             self._wake()
             rows, watermark = self._waiting.release()
@@ -169,7 +167,7 @@ class UnitSequence:
         return self._by_number(self._closed(open_end))
 
     def _by_number(self, answers: Sequence[Answer]) -> FoundAnswers:
-        """The answers since the last call. A member that has failed gives none from then on."""
+        """The answers since the last call. A failed member gives no further answers."""
         if self._members is None:
             assert self._number is not None
             return {self._number: [answers]} if answers else {}
@@ -228,7 +226,7 @@ class UnitSequence:
         return [*answers, *rest] if rest else answers
 
     def foreseen(self, number: int, until: int) -> Sequence[Answer]:
-        """The answers of a query by a watermark (ms), if nothing further comes; nothing changes."""
+        """The answers of a query by a watermark (ms), if no rows follow; the state stays."""
         other = UnitSequence(self._unit, *self._given, on_bad=ignore)
         other.use_values(self._values)
         other.restore(self.snapshot())
@@ -241,7 +239,8 @@ class UnitSequence:
     # --- counts -----------------------------------------------------------------------------------
 
     def exceeded(self) -> Mapping[int, Excess]:
-        """Where queries have had too many partial matches, by the query's number.
+        """The instants at which queries exceeded the limit on partial matches, by the query's
+        number.
 
         They have no answers that end there or later.
         """
@@ -253,12 +252,12 @@ class UnitSequence:
 
     @property
     def suppressed(self) -> int:
-        """The number of answers beyond the limit so far."""
+        """Number of answers beyond the limit so far."""
         return 0 if self._made is None else self._made.suppressed
 
     @property
     def muted(self) -> Mapping[str, int]:
-        """By the title of a query: the number of answers that MUTE has left out so far."""
+        """Number of answers that MUTE has left out so far, by the title of the query."""
         return {} if self._made is None else self._made.muted
 
     @property
@@ -272,7 +271,7 @@ class UnitSequence:
         return 0 if self._made is None else self._made.live_runs()
 
     def live_states(self, number: int) -> LiveStates:
-        """Where the partial matches of a query are now."""
+        """The states of the partial matches of a query."""
         self._catch_up()
         members = self._members
         if members is None:
@@ -280,13 +279,13 @@ class UnitSequence:
         return self._stage.live_states(lambda key: members.is_of(number, key))
 
     def waits(self) -> bool:
-        """Whether what was pushed so far may give answers, or state may leave, as time passes."""
+        """Whether time alone may give answers, or let state leave."""
         if self._buffer or (self._waiting is not None and len(self._waiting)):
             return True
         return self._made is not None and self._made.waits()
 
     def waits_after(self, watermark: int) -> bool:
-        """Whether answers may come, or state may leave, as time passes after a watermark (ms).
+        """Whether time after a watermark (ms) alone may give answers, or let state leave.
 
         Unlike `waits`, this takes no time, and is true until all windows have surely closed.
         """
@@ -309,7 +308,7 @@ class UnitSequence:
         return self._stage.snapshot(rows) if rows or self._made is not None else EMPTY_STATE
 
     def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot.
+        """Restore from a snapshot.
 
         Raises:
             RunError: as `SequenceStage.restore`.

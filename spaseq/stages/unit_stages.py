@@ -1,5 +1,6 @@
-"""The stages of units of queries, and what makes them for a run. A unit is what is evaluated as
-one: a query by itself, or a family of queries.
+"""The stages of units of queries, and the factory that makes them for a run.
+
+A unit is evaluated together: it is a single query, or a family of queries.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from spaseq.stages.joint_patterns import JointPatterns
 from spaseq.stages.unit_sequence import FoundAnswers, UnitSequence
 
 _GROWTH = 64
-"""How many times as many events may be matched next."""
+"""Maximum growth of the number of events that are matched together."""
 
 UnitPatterns: TypeAlias = "PatternStage | FamilyPatterns"
 """Stage 1 of a unit."""
@@ -46,7 +47,7 @@ class FamilyPatterns:
     """Stage 1 of a family: the solutions of the GPMs of all members.
 
     An event on which all members together exceed a limit is matched for each member by itself.
-    Families that share `joint` are matched together, as far as they have GPMs in common.
+    Families that share `joint` are matched together where they have GPMs in common.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class FamilyPatterns:
         self.family, self.knowledge, self.limits = family, knowledge, limits
         self._plans, self._on_bad = plans, on_bad
         self.stage = PatternStage(family.plan, knowledge, _unless_over_limit(on_bad), limits)
-        # At a time: at first as many as if each member had a solution of each.
+        # Events at a time: at first the number that fits if each member has a solution on each.
         self._events = max(
             thresholds.current.family_events, thresholds.current.family_rows // len(family.members)
         )
@@ -82,7 +83,8 @@ class FamilyPatterns:
             rows = self._matched(part, index if whole else None)
             parts.append(rows)
             first += len(part)
-            # As many events as may give about the most rows, judged from the last ones.
+            # The number of events that may give about the maximum number of rows, judged from the
+            # last ones.
             likely = thresholds.current.family_rows * len(part) // max(1, len(rows))
             self._events = max(thresholds.current.family_events, min(likely, _GROWTH * len(part)))
             if not len(rows):
@@ -108,7 +110,7 @@ class FamilyPatterns:
             yield stage.match(events)
 
     def _naming(self, names: Sequence[str]) -> OnBad:
-        """Reports an event beyond a limit for each of some queries."""
+        """Report an event beyond a limit for each of some queries."""
 
         def take(bad: BadInput) -> None:
             for name in names if bad.over_limit else ():
@@ -118,7 +120,7 @@ class FamilyPatterns:
 
 
 def _unless_over_limit(on_bad: OnBad) -> OnBad:
-    """Reports what is bad for all members."""
+    """Report errors that concern all members."""
 
     def take(bad: BadInput) -> None:
         if not bad.over_limit:
@@ -137,7 +139,7 @@ def patterns_of(
 ) -> UnitPatterns:
     """A new stage 1 of a unit; units that share `joint` are matched together.
 
-    `measures` are of queries by themselves.
+    `measures` are of single queries.
     """
     if unit.family is None:
         return PatternStage(unit.plan, knowledge, on_bad, limits, measures, joint.lone)
@@ -156,8 +158,8 @@ class UnitStage(Protocol):
     """Stage 2 of a unit, as `UnitSequence` documents it.
 
     Before `next_due` (ms) `advance` gives nothing and changes nothing, unless rows are pushed.
-    `on_wake` is called when that time is not known any more. Without `has_state` there are no
-    partial matches. A state is bytes, or a list of them if the stage is in parts.
+    `on_wake` is called when that time becomes unknown. Without `has_state` there are no partial
+    matches. A state is bytes, or a list of bytes if the stage is in parts.
     """
 
     on_wake: Callable[[], object] | None
@@ -205,9 +207,9 @@ class UnitStage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StageFactory:
-    """What the stages of all queries have in common; it makes them, to run in this process.
+    """Makes the stages of all queries, to run in this process; holds their common parts.
 
-    `measures` are of the graph patterns of queries by themselves.
+    `measures` are of the graph patterns of single queries.
     """
 
     knowledge: KnowledgeBase
@@ -222,7 +224,7 @@ class StageFactory:
 
     @property
     def takes_parts(self) -> bool:
-        """Whether its stages go on from states in parts."""
+        """Whether its stages can restore from states in parts."""
         return False
 
     def check(self, plan: QueryPlan) -> None:
@@ -231,7 +233,7 @@ class StageFactory:
     def patterns(self, unit: UnitPlan, before: MatchingStage | None = None) -> MatchingStage:
         """Stage 1 of a unit.
 
-        With `before`, which was that until graphs changed, as far as possible with the same stages.
+        With `before`, the stage 1 until graphs changed, it reuses stages where possible.
         """
         known = {id(stage.knowledge): stage for stage in _stages_of(before)}
         how = self.on_bad, self.options.limits, self.joint, self.measures
@@ -250,21 +252,21 @@ class StageFactory:
         return stage
 
     def idle(self, index: VerticalPartition) -> Set[object]:
-        """First stages that are known to have no solutions on a batch."""
+        """Stage 1 objects that are known to have no solutions on a batch."""
         return self.joint.idle(index)
 
     def begin(self, due: Callable[[], Mapping[Any, int]]) -> None:
-        """Learn to which watermark (ms) each unit will be advanced next, in this order."""
+        """Learn to which watermark (ms) each unit will advance next, in this order."""
 
 
 def _stages_of(stage: MatchingStage | None) -> Sequence[UnitPatterns]:
-    """The stages of single values of the graphs."""
+    """The stages for single values of the graphs."""
     stages = [each for _, each in stage.stages] if isinstance(stage, TimedPatterns) else [stage]
     return [each for each in stages if isinstance(each, PatternStage | FamilyPatterns)]
 
 
 class LazyPatterns:
-    """Stage 1 of a unit, which `make` gives for the first events."""
+    """Stage 1 of a unit, made by `make` at the first events."""
 
     def __init__(self, make: Callable[[], MatchingStage]) -> None:
         self._make, self._made = make, list[MatchingStage]()
@@ -278,7 +280,7 @@ class LazyPatterns:
 
 @dataclass(frozen=True, slots=True)
 class LazyStages(StageFactory):
-    """Makes first stages for their first events: of a task that matches only registered streams."""
+    """Makes each stage 1 at its first events, for a task that matches only registered streams."""
 
     def patterns(self, unit: UnitPlan, before: MatchingStage | None = None) -> MatchingStage:
         """Stage 1 of a unit, as from `StageFactory`."""
@@ -289,12 +291,12 @@ class LazyStages(StageFactory):
 
 
 class TimedPatterns:
-    """Stage 1 with the values that graphs have at different times.
+    """Stage 1 with the values of graphs at different times.
 
     Args:
-        stages: the time (ms) from which each counts, and the stage; times ascend, and no event is
-            before the first.
-        columns: of the solutions.
+      stages: (time in ms from which it counts, stage); times ascend, and no event is before the
+          first.
+      columns: of the solutions.
     """
 
     def __init__(

@@ -1,12 +1,11 @@
 """Rows that wait until a match is possible.
 
 A match has a row of each required GPM in one partition and one window. Most batches of a family, or
-of a query that looks for rare events, have no such rows, so its evaluator would only take rows in
-and let them go. These rows wait here instead, and leave with their window. When the last row that a
-match needs comes, the evaluator gets all rows that wait, and whatever follows until that match's
-window has closed.
+of a query for rare events, have no such rows, so its evaluator would only take rows in and drop
+them. These rows wait here instead, and leave with their window. When the last row that a match
+needs comes, the evaluator gets all waiting rows, and all rows until that match's window has closed.
 
-See `hopeless_rows.py` for why other rows change no match.
+`hopeless_rows.py` explains why other rows change no match.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _FEWEST_SLOTS = 16
 
 
 class LatestRows:
-    """Learns of rows in order of time. It forgets partitions that later rows are too far from."""
+    """Records rows in order of time. It drops partitions that are too far from later rows."""
 
     def __init__(self, required: Sequence[int], gpms: int, length: int) -> None:
         """`required` are some of `gpms` GPMs; the `length` of the window is in ms."""
@@ -43,12 +42,12 @@ class LatestRows:
         return np.zeros(slots, np.int64), np.full((slots, self._required), NEVER)
 
     def possible(self, time: Int64s, gpm: Int32s, key: Int64s) -> int:
-        """The time (ms) of the last row that may complete what a match needs, NEVER if none.
+        """The time (ms) of the last row that may complete the required GPMs, NEVER if none.
 
         Args:
-            time: [n > 0] in ms, in any order. No later call has a row before the first one.
-            gpm: [n] the GPM of each row, BARE for none.
-            key: [n] a number for the partition of each row.
+          time: [n > 0] in ms, in any order. No later call has a row before the first one.
+          gpm: [n] the GPM of each row, BARE for none.
+          key: [n] a number for the partition of each row.
         """
         if (time[1:] < time[:-1]).any():
             order = np.argsort(time, kind="stable")
@@ -60,7 +59,7 @@ class LatestRows:
         return int(note_latest(time, gpm, key, steps, self._length, *table))
 
     def _make_room(self, rows: int, before: int) -> None:
-        """Forget partitions whose last time lies before a time (ms), and let others come."""
+        """Drop partitions whose last time is before a time (ms), to make room for others."""
         kept = int(np.count_nonzero(self._latest.max(axis=1) >= before))
         slots = 1 << (4 * (kept + rows) - 1).bit_length()
         keys, latest = self._empty(max(_FEWEST_SLOTS, slots))
@@ -69,7 +68,7 @@ class LatestRows:
 
 
 def _writable(column: Ints) -> Ints:
-    """A column as the kernel is compiled for; those from Arrow cannot be written."""
+    """A column in the form for which the kernel is compiled; Arrow's are read-only."""
     return column if column.flags.writeable else column.copy()
 
 
@@ -92,13 +91,13 @@ class WaitingRows:
         self._latest = LatestRows(required, len(plan.patterns.gpms), length)
         self._rows: list[tuple[int, SolutionBatch]] = []  # with the last time of each batch
         self._count = 0
-        self._active_until = NEVER  # what comes up to this time goes to the evaluator
-        self._done = NEVER  # the evaluator has all that came up to this time
+        self._active_until = NEVER  # rows up to this time go to the evaluator
+        self._done = NEVER  # the evaluator has all rows up to this time
         self._watermark = NEVER  # of the last call
 
     @classmethod
     def of(cls, plan: QueryPlan) -> WaitingRows | None:
-        """For the plan of a query or family; None if rows of it may be needed at once."""
+        """The object for a query or family; None if its rows may be needed at once."""
         required, window = plan.required_gpms, plan.sequence.window
         if isinstance(window, Counted) or len(required) < 2:
             return None
@@ -110,18 +109,17 @@ class WaitingRows:
         return self._count
 
     def restored(self) -> None:
-        """The evaluator has rows that nothing is known of."""
+        """Record that the evaluator has unknown rows."""
         self._active_until = _UNKNOWN
 
     def take(
         self, rows: SolutionBatch, watermark: int, at_once: bool = False
     ) -> SolutionBatch | None:
-        """What the evaluator gets now; None if it need not run. With `at_once`, it gets all rows.
+        """The rows for the evaluator now; None if it need not run. With `at_once`, all rows.
 
         Args:
-            rows: all rows after the last call's watermark up to this one's, perhaps with some that
-                are later.
-            watermark: no row at or before this time (ms) follows.
+          rows: all rows between the last watermark and this one, perhaps with later ones.
+          watermark: no row at or before this time (ms) follows.
         """
         self._watermark = now = watermark
         if len(rows):
@@ -141,15 +139,15 @@ class WaitingRows:
         return self._taken()
 
     def _taken(self) -> SolutionBatch:
-        """The rows that wait, which wait no longer."""
+        """Remove and return the waiting rows."""
         rows = SolutionBatch.concat(self.waiting(), self._columns)
         self._rows, self._count = [], 0
         return rows
 
     def passes(self, watermark: int) -> bool:
-        """Take a watermark at which no rows came; whether the evaluator need not learn of it.
+        """Take a watermark without rows; return whether the evaluator need not know it.
 
-        The evaluator must learn of it while the window of a possible match is open.
+        The evaluator must know it while the window of a possible match is open.
         """
         if self._done < self._active_until:
             return False
@@ -162,7 +160,7 @@ class WaitingRows:
         return [rows for _, rows in self._rows]
 
     def most_of_member(self, rows: SolutionBatch) -> int:
-        """The most rows that one query has among those that wait and some others."""
+        """Maximum number of rows of one query among the waiting rows and some others."""
         if not self._is_family:
             return self._count + len(rows)
         columns = [some.values[QUERY] for some in (*self.waiting(), rows)]
@@ -177,16 +175,16 @@ class WaitingRows:
 
     @property
     def is_ahead(self) -> bool:
-        """Whether the evaluator has not been told of the last watermark, or of all rows."""
+        """Whether the evaluator does not know the last watermark, or all rows."""
         return self._count > 0 or self._done < self._watermark
 
     def release(self) -> tuple[SolutionBatch, int]:
-        """(the rows that wait, the watermark): they go to the evaluator now."""
+        """(the waiting rows, the watermark), which go to the evaluator now."""
         self._done = max([self._done, self._watermark, *(last for last, _ in self._rows)])
         return self._taken(), self._watermark
 
     def _look(self, rows: SolutionBatch, now: int) -> None:
-        """Learn how long matches are possible."""
+        """Find out how long matches are possible."""
         if self._active_until == _UNKNOWN or len(rows) > self._most:
             self._active_until = now + self._length + 1
         elif len(rows):
@@ -197,7 +195,7 @@ class WaitingRows:
                 self._active_until = max(self._active_until, possible + self._length + 1)
 
     def _forget(self, before: int) -> None:
-        """Let go of batches whose last time (ms) lies before a time, and put many together."""
+        """Drop batches whose last time (ms) is before a time, and join small ones."""
         kept = self._rows
         if kept and kept[0][0] < before:
             kept = [batch for batch in kept if batch[0] >= before]

@@ -1,4 +1,4 @@
-"""Schedules: what is to be done when windows close (docs/meaning.md, Partial matches)."""
+"""Schedules of items by the close of windows (docs/meaning.md, Partial matches)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ class TimedSchedule(Generic[Item]):
         heapq.heappush(self._heap, ((self.window.close(first[0]), 0), self._made, item))
 
     def closed(self, until: int | None) -> Iterator[tuple[Instant | None, Item]]:
-        """Take the items whose windows have closed by a time (ms), in order; None for all."""
+        """Remove and return the items whose windows have closed by a time (ms), in order; None for
+        all.
+        """
         while self._heap and (until is None or self._heap[0][0][0] <= until):
             instant, _, item = heapq.heappop(self._heap)
             yield instant, item
@@ -53,7 +55,7 @@ class TimedSchedule(Generic[Item]):
 
 @record
 class EventsAtInstant:
-    """How many events of a partition there are at an instant, and whether a match can begin."""
+    """The number of events of a partition at an instant, and whether a match can begin there."""
 
     key: PartitionKey
     instant: Instant
@@ -63,10 +65,10 @@ class EventsAtInstant:
 
 @dataclass(slots=True)
 class _PartitionCount(Stateful):
-    """The events of a partition: how many came before an instant, and up to it.
+    """The numbers of events of a partition: before an instant, and up to it.
 
-    After `trim` these are the instants at which matches of later events may have begun. `due` is
-    the last event that closes a window for which an item waits.
+    After `trim` it has the instants at which matches of later events may have begun. `due` is the
+    last event that closes a window for which an item waits.
     """
 
     STATE = ("instants", "before", "up_to", "total", "due")
@@ -86,7 +88,7 @@ class _PartitionCount(Stateful):
         self.begins.append(events.begins)
 
     def trim(self, window: int) -> None:
-        """Forget the instants at which no match begins that a later event belongs to."""
+        """Drop the instants at which no match begins that a later event belongs to."""
         gone = bisect_left(self.before, self.total - window + 1)
         kept = [begins and i >= gone for i, begins in enumerate(self.begins)]
         if not all(kept):
@@ -97,7 +99,7 @@ class _PartitionCount(Stateful):
 
     @property
     def is_idle(self) -> bool:
-        """Whether its events may be counted anew."""
+        """Whether counting may restart."""
         return not self.instants and self.due <= self.total
 
     def _after_restore(self) -> None:
@@ -107,7 +109,7 @@ class _PartitionCount(Stateful):
 class EventCounts(Stateful):
     """The events of each partition under WITHIN n EVENTS.
 
-    `changed` are the partitions that have had events since the last `trim`.
+    `changed` are the partitions with events since the last `trim`.
     """
 
     STATE = ("counts",)
@@ -141,7 +143,7 @@ class EventCounts(Stateful):
         return count.instants[bisect_left(count.up_to, number)]
 
     def trim(self) -> None:
-        """Forget what no later match needs."""
+        """Drop state that no later match needs."""
         for key in self.changed:
             count = self.counts[key]
             count.trim(self.window.events)
@@ -166,7 +168,7 @@ class CountedSchedule(Generic[Item]):
         heapq.heappush(self._waiting.setdefault(key, []), (due, self._made, item))
 
     def closed(self, until: int | None) -> Iterator[tuple[Instant | None, Item]]:
-        """Take the items whose windows have closed by a time (ms), in order.
+        """Remove and return the items whose windows have closed by a time (ms), in order.
 
         None for all; the items whose windows are still open then come last.
         """
