@@ -261,6 +261,7 @@ class ArrivingFiles(MessageSource):
 
     def read(self, intake: Intake) -> None:
         reading = _FilesReading(self, intake)
+        intake.connected()
         while not intake.stopped:
             if not reading.once():
                 time.sleep(_LOOK_S)

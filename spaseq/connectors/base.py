@@ -28,8 +28,8 @@ from spaseq.errors import InputError, RunError
 from spaseq.logs.messages import Message, MessageColumns
 from spaseq.rdf.terms.times import LIMIT_MS, parse_datetime
 
-AWAY, BACK = "connecting again", "connected again"
-"""The ends of notes that a broker is away, and back."""
+AWAY = "connecting again"
+"""The end of a note that a broker is away."""
 
 HEADER = "spaseq-heartbeat"
 """The header, or user property, of a message that is a heartbeat."""
@@ -105,8 +105,12 @@ class Intake(Protocol):
         """
         ...
 
+    def connected(self) -> None:
+        """Say that the broker is there, at first or again; before its messages are offered."""
+        ...
+
     def note(self, text: str) -> None:
-        """Tell the user something: a text that ends in `AWAY` or `BACK` says that the broker is."""
+        """Tell the user something: a text that ends in `AWAY` says that the broker is."""
         ...
 
 

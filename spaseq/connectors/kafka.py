@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from spaseq.connectors.address import Address
-from spaseq.connectors.base import AWAY, BACK, HEADER, Intake, MessageSource, library, media_of
+from spaseq.connectors.base import AWAY, HEADER, Intake, MessageSource, library, media_of
 from spaseq.connectors.reconnecting import offer
 from spaseq.errors import InputError, RunError, UsageError
 from spaseq.logs.messages import NO_TIME, JoinedTexts, MessageColumns
@@ -239,6 +239,7 @@ class _KafkaReading:
     def run(self) -> None:
         """Read until the intake stops; the library itself connects again."""
         self._consumer.assign(self._start())
+        self._intake.connected()
         told, looked = False, time.monotonic()
         while not self._intake.stopped:
             messages = [
@@ -256,6 +257,7 @@ class _KafkaReading:
             if is_there:
                 self._away = False
             if is_there and told:
+                self._intake.connected()
                 self._intake.note(f"{self._address}: connected again")
                 told = False
 
@@ -427,5 +429,5 @@ class TopicRanges:
     def _tell(self, *, is_away: bool) -> None:
         if is_away != self._is_away:
             self._is_away = is_away
-            said = f"connection lost; {AWAY}" if is_away else BACK
+            said = f"connection lost; {AWAY}" if is_away else "connected again"
             logging.getLogger("spaseq").warning("%s: %s", self._address, said)

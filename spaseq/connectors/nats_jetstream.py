@@ -171,6 +171,7 @@ class _NatsReading:
         connection = await _connected(self._address, closed)
         try:
             subscription = await self._subscribed(connection.jetstream(timeout=_TIMEOUT_S))
+            self._intake.connected()
             if again:
                 self._intake.note(f"{self._address}: connected again")
             await self._pass_on(subscription)

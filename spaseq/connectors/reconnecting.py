@@ -80,6 +80,7 @@ class Reconnecting:
     def connected(self) -> None:
         """Take note that there is a connection."""
         self._was_connected = True
+        self._intake.connected()
         if self._is_lost:
             self._is_lost = False
             self._intake.note(f"{self._address}: connected again")

@@ -31,6 +31,7 @@ class ListIntake:
         self._listener: Callable[[int], None] | None = None
         self.messages: list[Message] = []
         self.partitions = 1
+        self.is_connected = False
         self.notes: list[str] = []
         self.failure: BaseException | None = None
         self._stop = threading.Event()
@@ -45,6 +46,7 @@ class ListIntake:
         self.partitions = count
 
     def offer(self, messages: Sequence[Message]) -> bool:
+        assert self.is_connected
         if len(self.messages) >= self.room:
             self.refused += 1
             return False
@@ -66,6 +68,9 @@ class ListIntake:
         """Tell the source that the first messages, or all so far, are on disk."""
         if self._listener is not None:
             self._listener(self._given if count is None else count)
+
+    def connected(self) -> None:
+        self.is_connected = True
 
     def note(self, text: str) -> None:
         self.notes.append(text)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spaseq.back_off import BackOff
-from spaseq.connectors.base import AWAY, BACK, MessageSource
+from spaseq.connectors.base import AWAY, MessageSource
 from spaseq.errors import SpaseqError, fault_text
 from spaseq.logs.messages import Message, MessageColumns
 from spaseq.logs.stream_log import StreamLog
@@ -48,6 +48,10 @@ class LiveStream:
 class StreamIntake:
     """Runs a source in a thread and keeps its messages until the run takes them.
 
+    Attributes:
+        since: since when (s, of the monotonic clock) the source is there, if it has no problem;
+            None before it is connected for the first time.
+
     Args:
         source: where messages come from.
         log: where its messages go; the run appends them.
@@ -65,8 +69,9 @@ class StreamIntake:
         again: Callable[[], MessageSource | None] | None = None,
     ) -> None:
         self._source, self._wake, self._on_note = source, wake, on_note
-        self._log, self._again, self._problem, self._began = log, again, "", time.monotonic()
-        self._away, self._back = "", self._began
+        self._log, self._again = log, again
+        self._problem = self._away = ""
+        self.since: float | None = None
         self.places: Mapping[int, int] = log.places
         self.marks: Mapping[str, str] = log.marks
         self.identity = log.identity
@@ -89,35 +94,22 @@ class StreamIntake:
 
     @property
     def problem(self) -> str:
-        """Why the source brings nothing; "" if it has not failed, or goes on since some time."""
-        if self._away:
-            return self._away
-        return self._problem if time.monotonic() - self._began < _GOES_ON_S else ""
-
-    @property
-    def since(self) -> float:
-        """Since when (s, of the monotonic clock) the source is there, if it has no problem."""
-        return self._began + _GOES_ON_S if self._problem else self._back
+        """Why the source brings nothing; "" if nothing has failed since it was connected."""
+        return self._away or self._problem
 
     def note(self, text: str) -> None:
         if text.endswith(AWAY):
             self._away = text
-        elif text.endswith(BACK):
-            self._is_back()
         self._on_note(text)
 
     def has_partitions(self, count: int) -> None:
-        if self._problem:
-            self._is_back()
         self.partitions = count
 
-    def _is_back(self) -> None:
-        self._back = time.monotonic()  # first: others read it once there is no problem
+    def connected(self) -> None:
+        self.since = time.monotonic()  # first: others read it once there is no problem
         self._problem = self._away = ""
 
     def offer(self, messages: Sequence[Message]) -> bool:
-        if self._problem or self._away:
-            self._is_back()
         if self._bytes > _ROOM:
             return False
         block = MessageColumns.of(messages)
@@ -166,7 +158,7 @@ class StreamIntake:
     def _run(self) -> None:
         back_off = BackOff()
         while not self.stopped:
-            self._began = time.monotonic()
+            began = time.monotonic()
             try:
                 self._source.read(self)
                 return
@@ -182,11 +174,9 @@ class StreamIntake:
             except BaseException as error:
                 self._fail(error)
                 return
-            if time.monotonic() - self._began > _GOES_ON_S:
+            if time.monotonic() - began > _GOES_ON_S:
                 back_off.succeeded()
-            pause = back_off.failed()
-            self._began = time.monotonic() + pause
-            self._stop.wait(pause)
+            self._stop.wait(back_off.failed())
             self._begin_again()
 
     def _begin_again(self) -> None:

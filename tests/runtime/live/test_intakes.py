@@ -30,10 +30,12 @@ class Flaky(MessageSource):
             raise InputError("nobody answers")
         intake.note("flaky://h/x: connection lost; connecting again")
         self._steps[0].wait(20)
+        intake.connected()
         intake.note("flaky://h/x: connected again")
         self._steps[1].wait(20)
         intake.note("flaky://h/x: connection lost; connecting again")
         self._steps[2].wait(20)
+        intake.connected()
         intake.offer([Message(b"", 0, UNNUMBERED)])
         while not intake.stopped:
             time.sleep(0.01)
@@ -57,7 +59,7 @@ def test_a_source_that_fails_or_is_away_is_a_problem_until_it_is_back(tmp_path: 
     steps[0].set()
     until(lambda: "connected again" in notes[-1])
     assert "connection lost" not in intake.problem
-    assert before < intake.since <= time.monotonic()
+    assert intake.since is not None and before < intake.since <= time.monotonic()
     steps[1].set()
     until(lambda: "connection lost" in intake.problem)
     steps[2].set()
@@ -79,6 +81,7 @@ class Faulty(MessageSource):
         Faulty.attempts += 1
         if Faulty.attempts == 1:
             raise UnicodeEncodeError("latin-1", "ł", 0, 1, "ordinal not in range(256)")
+        intake.connected()
         intake.offer([Message(b"m", 0, UNNUMBERED)])
         while not intake.stopped:
             time.sleep(0.01)
@@ -95,6 +98,34 @@ def test_a_fault_of_a_source_stops_this_source_for_a_while(tmp_path: Path) -> No
     (note,) = notes
     assert note.startswith("faulty://h/x: a fault: UnicodeEncodeError(")
     assert note.endswith("; trying again")
+    intake.stop()
+    intake.join()
+    log.close()
+
+
+class Slow(MessageSource):
+    """It takes a while until it is connected."""
+
+    def __init__(self, answers: threading.Event) -> None:
+        super().__init__(Address("slow", "h", "x"))
+        self._answers = answers
+
+    def read(self, intake: Intake) -> None:
+        self._answers.wait(20)
+        intake.connected()
+        while not intake.stopped:
+            time.sleep(0.01)
+
+
+def test_a_source_is_not_there_before_it_is_connected(tmp_path: Path) -> None:
+    """Its stream must not become idle meanwhile: that makes late what the broker has kept."""
+    answers, log = threading.Event(), StreamLog(tmp_path / "log")
+    intake = StreamIntake(Slow(answers), log, lambda: None, lambda _: None)
+    assert intake.since is None
+    connecting = time.monotonic()
+    answers.set()
+    until(lambda: intake.since is not None)
+    assert intake.since is not None and intake.since >= connecting
     intake.stop()
     intake.join()
     log.close()
