@@ -12,6 +12,7 @@ import smtplib
 import ssl
 from collections.abc import Mapping, Sequence
 from email.message import EmailMessage
+from email.policy import SMTP, SMTPUTF8
 from email.utils import formatdate
 from types import MappingProxyType
 from typing import Any
@@ -59,7 +60,7 @@ class MailSink(MessageSink):
         """Send a mail; why it is refused for good, if it is."""
         try:
             with self._connected() as server:
-                refused = server.send_message(self._mail(parcel))
+                refused = server.sendmail(self._from, self._to, *self._mail(parcel))
         except smtplib.SMTPRecipientsRefused as error:
             refused = error.recipients
             if any(code < 500 for code, _ in refused.values()):
@@ -100,7 +101,11 @@ class MailSink(MessageSink):
             raise
         return server
 
-    def _mail(self, parcel: Parcel) -> EmailMessage:
+    def _mail(self, parcel: Parcel) -> tuple[bytes, Sequence[str]]:
+        """A mail, and what the server must be able to do.
+
+        `SMTP.send_message` would write `>From` where a line of the body begins with `From`.
+        """
         subject, _, body = parcel.text.lstrip().partition("\n")
         mail = EmailMessage()
         mail["Subject"] = _header(subject)[:_MOST_SUBJECT]
@@ -110,7 +115,9 @@ class MailSink(MessageSink):
         mail["Auto-Submitted"] = "auto-generated"
         text = body.strip("\r\n").encode(errors="replace").decode()
         mail.set_content(f"{text}\n", subtype="html" if self._is_html else "plain")
-        return mail
+        if "".join([self._from, *self._to]).isascii():
+            return mail.as_bytes(policy=SMTP), ()
+        return mail.as_bytes(policy=SMTPUTF8), ("SMTPUTF8", "BODY=8BITMIME")
 
     def _said(self, code: int, text: bytes | str) -> str:
         said = text.decode(errors="replace") if isinstance(text, bytes) else text

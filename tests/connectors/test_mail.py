@@ -31,7 +31,10 @@ class MailServer:
         self.to: list[str] = []
         self._loop = asyncio.new_event_loop()
         making = self._loop.create_server(
-            lambda: smtp.SMTP(self, loop=self._loop, **options), "127.0.0.1", 0, ssl=tls
+            lambda: smtp.SMTP(self, loop=self._loop, enable_SMTPUTF8=True, **options),
+            "127.0.0.1",
+            0,
+            ssl=tls,
         )
         self.port = self._loop.run_until_complete(making).sockets[0].getsockname()[1]
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -87,6 +90,14 @@ def test_line_breaks_of_a_subject_become_spaces(server: MailServer, sign: str) -
     (mail,) = server.mails
     assert mail["Subject"] == "Jam Bcc: x@example.org"
     assert mail["Bcc"] is None and server.to == ["ops@example.org"]
+
+
+@pytest.mark.parametrize("mailbox", ["ops@example.org", "żółć@example.org"])
+def test_a_line_may_begin_as_mailboxes_of_unix_part_mails(server: MailServer, mailbox: str) -> None:
+    assert sent(server.port, "Jam\nFrom 10:00 to 10:05.\n.\nFrom there on", mailbox) == []
+    body = server.mails[0].get_content()
+    assert body.splitlines() == ["From 10:00 to 10:05.", ".", "From there on"]
+    assert server.to == [mailbox]
 
 
 def test_html(server: MailServer) -> None:
