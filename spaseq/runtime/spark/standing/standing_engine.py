@@ -7,6 +7,7 @@ for stage 2 of each level of queries that read each other's streams.
 
 from __future__ import annotations
 
+import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -72,9 +73,13 @@ class SparkEngines:
     verbose: bool = False
 
     def session(self) -> Any:
-        """The session."""
+        """The session. An interrupt goes on to end the run after the batch that is under way."""
+        before = signal.getsignal(signal.SIGINT)
         with spark_errors():
-            return session(master=self.master, config=LARGE, verbose=self.verbose)
+            made = session(master=self.master, config=LARGE, verbose=self.verbose)
+        if signal.getsignal(signal.SIGINT) is not before:  # PySpark's handler cancels all jobs
+            signal.signal(signal.SIGINT, before)
+        return made
 
     def checked(self) -> str:
         """Start the session, and say where it is.
