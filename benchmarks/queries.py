@@ -58,8 +58,17 @@ LINES = 12_000
 PUSHED = 1000
 """Events that are pushed together."""
 
-OTHERS = ("several-streams", "several-streams-per-GPM", "GRAPH", "EVENTS", "STRICT", ",")
-"""Features that are not drawn: other streams and knowledge; order among all events of a stream."""
+OTHERS = (
+    "several-streams",
+    "several-streams-per-GPM",
+    "GRAPH",
+    "EVENTS",
+    "STRICT",
+    ",",
+    "late-BIND",
+)
+"""Features that are not drawn: other streams and knowledge; order among all events of a stream;
+BINDs, which came later than the measurements."""
 
 
 def events(workload: str, number: int, kinds: str) -> Iterator[tuple[int, list[str]]]:

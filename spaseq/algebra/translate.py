@@ -13,13 +13,14 @@ from dataclasses import replace
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.entailment import entailed
-from spaseq.algebra.groups import translate_group
+from spaseq.algebra.groups import conjoined, translate_group
 from spaseq.algebra.nodes import certain, expressions, mapped, possible, visible, with_expressions
 from spaseq.algebra.schema import Schema
 from spaseq.algebra.substitution import Deferred, core, lifted, sensitive
 from spaseq.lang import ast
 from spaseq.lang.variables import (
     exists_uses,
+    expression_variables,
     group_function_uses,
     now_uses,
     pattern_mentions,
@@ -118,7 +119,8 @@ class GpmAlgebra:
     A GPM is evaluated with the bindings of earlier steps substituted into it
     (docs/meaning.md#known-variables, `spaseq.algebra.substitution`). For most GPMs that is the
     same as joining the solutions over the event alone with these bindings, and then testing the
-    `deferred` expressions. For the others, `correlation` says how they are evaluated.
+    `deferred` expressions. For the others, `correlation` says how they are evaluated; only
+    conditions on aggregates over their own solutions are deferred.
     """
 
     pattern: n.Pattern
@@ -149,9 +151,19 @@ def split_gpm(
     if reason is None:
         names = visible(possible(pattern)), visible(certain(pattern))
         return GpmAlgebra(pattern, deferred, *names)
+    running = tuple(expr for expr in deferred if _counts_in(expr, possible(pattern)))
+    if running:
+        rest = conjoined([expr for expr in deferred if expr not in running])
+        whole = pattern if rest is None else n.Filter(rest, pattern)
     pattern, how = correlate(whole, pattern_mentions(gpm.pattern), reason)
     names = visible(possible(pattern)), visible(certain(how.core))
-    return GpmAlgebra(pattern, (), *names, how)
+    return GpmAlgebra(pattern, running, *names, how)
+
+
+def _counts_in(expr: ast.Expr, own: frozenset[str]) -> bool:
+    """Whether an expression aggregates values of a GPM's own solution, too."""
+    read = (expression_variables(use) for use in group_function_uses(expr))
+    return not exists_uses(expr) and any(not own.isdisjoint(names) for names in read)
 
 
 def membership_pattern(gpm: ast.Gpm, schema: Schema | None = None) -> n.Pattern:

@@ -219,6 +219,7 @@ def limits(plan: QueryPlan) -> bool:
         plan.sequence.evaluator.name in SET_EVALUATORS
         and (plan.keeps_all_matches or selects(plan))
         and answers.having is None
+        and not answers.computed  # the evaluator takes the first ones, by their variables
         and not has_outer_negations(plan.sequence.program)
         and not answers.distinct
         and skips_nothing(plan)

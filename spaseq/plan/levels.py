@@ -128,7 +128,8 @@ def _answers(plan: QueryPlan) -> AnswerPlan:
     if answers.template is not None:
         names = answers.template.variables
         projection = tuple(ProjectedVariable(n) for n in names if not is_reserved(n))
-    return AnswerPlan(projection, False, "ALL", AfterMatch("NO SKIP"), None, None)
+    after_match = AfterMatch("NO SKIP")
+    return AnswerPlan(projection, False, "ALL", after_match, None, None, answers.computed)
 
 
 def _pruned(plans: Sequence[QueryPlan]) -> tuple[GpmPlan, ...]:

@@ -27,11 +27,13 @@ from spaseq.plan.evaluators import (
     with_evaluator,
 )
 from spaseq.plan.gpm_plans import gpm_plans, membership_plans, with_awaited
+from spaseq.plan.late_binds import without_late_binds
 from spaseq.plan.levels import with_levels
 from spaseq.plan.planning_options import AS_USUAL, CompileOptions
 from spaseq.plan.query_plan import (
     AfterMatch,
     AnswerPlan,
+    ComputedVariable,
     GpmPlan,
     Identity,
     Inputs,
@@ -48,7 +50,9 @@ from spaseq.plan.signatures import Hashes, Signature, hash_of
 from spaseq.plan.window_plans import window_plans
 
 
-def answer_plan(query: ast.Query, gpms: tuple[GpmPlan, ...]) -> AnswerPlan:
+def answer_plan(
+    query: ast.Query, gpms: tuple[GpmPlan, ...], computed: tuple[ComputedVariable, ...] = ()
+) -> AnswerPlan:
     """Projection or template, HAVING, selection strategy and AFTER MATCH."""
     form, skip = query.form, query.skip
     after_match = AfterMatch("NO SKIP")
@@ -58,20 +62,28 @@ def answer_plan(query: ast.Query, gpms: tuple[GpmPlan, ...]) -> AnswerPlan:
         )
     if isinstance(form, ast.Construct):
         template = template_of(form, query.register.value if query.register else None)
-        return AnswerPlan((), False, "ALL", after_match, query.having, template)
+        return AnswerPlan((), False, "ALL", after_match, query.having, template, computed)
     if isinstance(form, ast.Maintain):
         template = change_template_of(form)
-        return AnswerPlan((), False, "ALL", after_match, query.having, template)
+        return AnswerPlan((), False, "ALL", after_match, query.having, template, computed)
     strategy: Strategy = form.strategy
-    projection = _projection(form, gpms)
-    return AnswerPlan(projection, form.distinct, strategy, after_match, query.having, None)
+    projection = _projection(form, gpms, computed)
+    return AnswerPlan(
+        projection, form.distinct, strategy, after_match, query.having, None, computed
+    )
 
 
-def _projection(form: ast.Select, gpms: tuple[GpmPlan, ...]) -> tuple[ProjectedVariable, ...]:
+def _projection(
+    form: ast.Select, gpms: tuple[GpmPlan, ...], computed: tuple[ComputedVariable, ...]
+) -> tuple[ProjectedVariable, ...]:
     """The items of SELECT; `*` stands for the variables of the GPMs that are not negated."""
     if form.items is not None:
         return tuple(ProjectedVariable(i.var.name, i.expr) for i in form.items if i.var is not None)
-    names = dict.fromkeys(v for gpm in gpms if not gpm.negated for v in gpm.variables)
+    names = dict[str, None]()
+    for gpm in gpms:
+        if not gpm.negated:
+            own = (each.name for each in computed if each.gpm == gpm.name)
+            names |= dict.fromkeys(sorted({*gpm.variables, *own}))
     return tuple(ProjectedVariable(n) for n in names if not is_reserved(n))
 
 
@@ -110,9 +122,10 @@ def plan_as_written(
 
     `most_states` is that of `compile_program`.
     """
+    resolved, computed = without_late_binds(resolved)
     query, schema = resolved.query, options.schema
     gpms = gpm_plans(resolved, schema)
-    answers = answer_plan(query, gpms)
+    answers = answer_plan(query, gpms, computed)
     sequence = sequence_plan(resolved, gpms, answers, most_states)
     memberships = membership_plans(resolved, schema, gpms, sequence)
     windows, contents = window_plans(resolved, gpms, schema)
@@ -125,7 +138,7 @@ def plan_as_written(
         sequence=sequence,
         answers=answers,
         expressions=_expressions(resolved, sequence, schema),
-        shaped=_shaped(resolved, sequence, options),
+        shaped=None if computed else _shaped(resolved, sequence, options),
     )
 
 
@@ -222,6 +235,8 @@ def signature(plan: QueryPlan, title: str, text: Callable[[], str]) -> Signature
         state += "\nconsumes"
     if plan.answers.distinct and plan.sequence.key.variables is None:
         state += "\nas one"  # earlier versions split it
+    if plan.answers.computed:
+        state += "\ncomputed"
     if plan.levels:
         names = (level.plan.sequence.evaluator.name for level in plan.levels)
         state += f"\npartial {' '.join(names)}"

@@ -351,6 +351,20 @@ class ProjectedVariable:
 
 
 @record
+class ComputedVariable:
+    """A variable of a GPM that is computed of each match in which the GPM has an event.
+
+    With `each` it is a group variable: it has a value for each of these events, with the values
+    that these group variables have at it.
+    """
+
+    name: str
+    gpm: str
+    expr: ast.Expr
+    each: tuple[str, ...] | None = None
+
+
+@record
 class AfterMatch:
     """The after-match skip; `gpm` for TO FIRST and TO LAST.
 
@@ -369,7 +383,10 @@ class AfterMatch:
 
 @record
 class AnswerPlan:
-    """From matches to answers. A query with a CONSTRUCT template has no projection."""
+    """From matches to answers. A query with a CONSTRUCT template has no projection.
+
+    `computed` are the variables of BINDs that stage 1 leaves out.
+    """
 
     projection: tuple[ProjectedVariable, ...]
     distinct: bool
@@ -377,6 +394,7 @@ class AnswerPlan:
     after_match: AfterMatch
     having: ast.Expr | None
     template: Template | None
+    computed: tuple[ComputedVariable, ...] = ()
 
 
 @record

@@ -9,7 +9,7 @@ from spaseq.message_text import public_address
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 from spaseq.plan.rules import NAMES
 from spaseq.render.picture.diagram import BRACKETS, Diagram, Picture, StateBox
-from spaseq.render.plan_text import kernel_of, memory_text, projected_text
+from spaseq.render.plan_text import computed_text, kernel_of, memory_text, projected_text
 from spaseq.render.query_words import QueryWords, extent_words, window_text
 from spaseq.render.rule_effects import effects, shared_patterns
 
@@ -105,6 +105,7 @@ def _answers(plan: QueryPlan, words: QueryWords) -> Json:
         "after_match": answers.after_match.kind,
         "after_match_gpm": answers.after_match.gpm,
         "mute_ms": answers.after_match.mute_ms or None,
+        "computed": [computed_text(variable, words) for variable in answers.computed],
         "having": None if answers.having is None else words.condition(answers.having),
         "distinct": answers.distinct,
         "project": [projected_text(item, words) for item in answers.projection],

@@ -9,7 +9,13 @@ from spaseq.algebra.schema import Schema
 from spaseq.automaton.program.window import Counted
 from spaseq.message_text import public_address
 from spaseq.plan.evaluators import is_threshold_sequence
-from spaseq.plan.query_plan import GpmPlan, KeptGroups, ProjectedVariable, QueryPlan
+from spaseq.plan.query_plan import (
+    ComputedVariable,
+    GpmPlan,
+    KeptGroups,
+    ProjectedVariable,
+    QueryPlan,
+)
 from spaseq.plan.rules import NAMES
 from spaseq.plan.rules.kept_groups import reason_against
 from spaseq.plan.single_events import needs_columns
@@ -243,6 +249,9 @@ def _answers(plan: QueryPlan, words: QueryWords) -> Iterator[str]:
         kind = "" if skip.kind == "NO SKIP" else skip.kind
         mute = f"MUTE {duration_text(skip.mute_ms)}" if skip.mute_ms else ""
         yield f"skip       {' '.join(filter(None, [kind, skip.gpm, mute]))}"
+    for variable in answers.computed:
+        when = "match with" if variable.each is None else "event in a match of"
+        yield f"compute    {computed_text(variable, words)} for each {when} {variable.gpm}"
     if answers.having is not None:
         yield f"having     {words.condition(answers.having)}"
     if answers.template is not None and answers.template.graph is not None:
@@ -266,6 +275,11 @@ def projected_text(item: ProjectedVariable, words: QueryWords) -> str:
     if item.expr is None:
         return f"?{item.name}"
     return f"({words.condition(item.expr)} AS ?{item.name})"
+
+
+def computed_text(variable: ComputedVariable, words: QueryWords) -> str:
+    """A variable of BIND with what stands for it in FILTERs."""
+    return f"({words.condition(variable.expr)} AS ?{variable.name})"
 
 
 def _gpm(plan: QueryPlan, gpm: GpmPlan) -> str:

@@ -5,7 +5,7 @@ Many matches at a time become columns, made from the numbers of their rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, pairwise
 from operator import itemgetter, lt
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from spaseq import thresholds
 from spaseq.algebra.answer_batch import AnswerBatch, AnswerNames, Runs
-from spaseq.algebra.answers import AFTER_ALL, Answer, PartialAnswer, TraceItem
+from spaseq.algebra.answers import AFTER_ALL, Answer, PartialAnswer
 from spaseq.algebra.construct import Template
 from spaseq.automaton.batch.match_builder import NumberedMatches, joined
 from spaseq.automaton.run.machine import Machine
@@ -30,6 +30,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch, row_order
 from spaseq.rdf.columns.term_columns import TermColumn, distinct_codes
 from spaseq.records import record
+from spaseq.stages.match_env import MatchEnv, computed_values, values_of
 
 _place = itemgetter(*map(Answer._fields.index, ("end", "first", "trace")))
 """The part of an answer that usually decides its order."""
@@ -63,8 +64,10 @@ class Projection:
 
     def __init__(self, plan: QueryPlan) -> None:
         self._name = plan.identity.name
-        self._variables = sorted({v for g in plan.patterns.gpms for v in g.variables})
         having, projection = plan.answers.having, plan.answers.projection
+        self._computed = computed_values(plan)
+        computed = {variable.name for variable in plan.answers.computed}
+        self._variables = sorted(computed.union(*(g.variables for g in plan.patterns.gpms)))
         self._having = None if having is None else compile_filter(having, plan.expressions)
         self._projected = [p.name for p in projection]
         self._only_variables = having is None and all(p.expr is None for p in projection)
@@ -109,17 +112,23 @@ class Projection:
         by_shape = {solution.shape: solution.singles for solution in solutions}
         pairs = [*chain.from_iterable(by_shape.values())]
         key: tuple[int | str, ...] = tuple(by_shape)
-        lists = match.lists and tuple(sorted((v, xs) for v, xs in match.lists.items() if xs))
+        end = trace[-1][:2] if match.close is None else (match.close, AFTER_ALL)
+        groups = match.lists
+        if self._computed:
+            env = MatchEnv(pairs, groups, trace, end[0])
+            computed, groups = values_of(self._computed, env)
+            key += tuple([f"computed {v}" for v, _ in computed])
+            pairs += computed
+        lists = groups and tuple(sorted((v, xs) for v, xs in groups.items() if xs))
         if lists:
             key += tuple([v for v, _ in lists])
             pairs += [(v, xs[-1]) for v, xs in lists]
         layout = self._layouts.get(key) or self._layout(key, pairs)
         singles = layout.singles(pairs)
-        end = trace[-1][:2] if match.close is None else (match.close, AFTER_ALL)
         if self._only_variables:
             bindings = layout.bindings(pairs)
         else:
-            env = MatchEnv({pair[0]: pair for pair in pairs}, match.lists, trace, end[0])
+            env = MatchEnv(pairs, groups, trace, end[0])
             if self._having is not None and not self._having(env):
                 return None
             bindings = tuple(self._bindings(env))
@@ -128,7 +137,8 @@ class Projection:
     def _layout(self, key: tuple[int | str, ...], pairs: Sequence[Binding]) -> _Layout:
         """The positions of a match's variables in its pairs.
 
-        `key`, the key of the cache, is the shapes of its solutions and its lists.
+        `key`, the key of the cache, is the shapes of its solutions, its lists, and the names of its
+        computed variables.
         """
         places = {pair[0]: i for i, pair in enumerate(pairs)}
         singles = [places[v] for v in self._variables if v in places and v not in key]
@@ -195,45 +205,6 @@ def partials_in_order(partials: Sequence[PartialAnswer]) -> list[PartialAnswer]:
     if any(places[a] == places[b] for a, b in pairwise(order)):
         return sorted(partials, key=PartialAnswer.order_key)
     return [partials[i] for i in order]
-
-
-class MatchEnv:
-    """The variables of a complete match, for SELECT and HAVING; `end` is its end (ms)."""
-
-    __slots__ = ("_end", "_lists", "_singles", "_trace", "extra")
-
-    def __init__(
-        self,
-        singles: Mapping[str, Binding],
-        lists: Mapping[str, tuple[str, ...]],
-        trace: Sequence[TraceItem],
-        end: int,
-    ) -> None:
-        self._singles, self._lists, self._trace, self._end = singles, lists, trace, end
-        self.extra: dict[str, str] = {}  # projected expressions so far
-
-    def value(self, name: str) -> str | None:
-        values = self._lists.get(name)
-        if values:
-            return values[-1]
-        known = self._singles.get(name)
-        return known[1] if known is not None else self.extra.get(name)
-
-    def previous(self, name: str) -> str | None:
-        return None
-
-    def group(self, name: str) -> Sequence[str]:
-        values = self._lists.get(name)
-        if values is not None:
-            return values
-        known = self._singles.get(name)
-        return () if known is None else (known[1],)
-
-    def time(self, gpm: str) -> int | None:
-        return max((t.time for t in self._trace if t.gpm == gpm), default=None)
-
-    def now(self) -> int | None:
-        return self._end
 
 
 @record
@@ -369,6 +340,7 @@ def can_be_columns(plan: QueryPlan, limit: int | None) -> bool:
         and not answers.distinct
         and (template is None or template.graph is None or _has_columns(template))
         and answers.having is None
+        and not answers.computed
         and all(item.expr is None for item in answers.projection)
         and (limit is None or limits(plan))
     )

@@ -520,3 +520,4 @@ def _expressions(plan: QueryPlan) -> Iterator[ast.Expr]:
     if plan.answers.having is not None:
         yield plan.answers.having
     yield from (item.expr for item in plan.answers.projection if item.expr is not None)
+    yield from (variable.expr for variable in plan.answers.computed)

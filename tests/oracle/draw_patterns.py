@@ -19,6 +19,8 @@ from tests.oracle.steps import (
 )
 from tests.oracle.triple_terms import REIFIES
 
+MOMENT = '"1970-01-01T00:00:04Z"^^xsd:dateTime'
+
 
 @dataclass
 class Gpm:
@@ -44,6 +46,8 @@ class Patterns:
         find_group_variables(self.steps, binds, frozenset(keys))
         self.groups = group_variables(self.steps)
         whole = frozenset().union(*(binds[name] for name in self.positive))
+        self.late: dict[str, str] = {}
+        """The variables of BINDs over earlier steps, each with its GPM."""
         found: dict[str, list[Place]] = {}
         for name, place in places(self.steps, binds, Place(), whole):
             found.setdefault(name, []).append(place)
@@ -141,8 +145,7 @@ class Patterns:
             )
         if place.names and use("TIMESTAMP", one_in=12):
             self.grammar.used.add("TIMESTAMP-in-filter")
-            moment = '"1970-01-01T00:00:04Z"^^xsd:dateTime'
-            gpm.filters.append(f"TIMESTAMP({pick(sorted(place.names))}) {self.compare()} {moment}")
+            gpm.filters.append(f"TIMESTAMP({pick(sorted(place.names))}) {self.compare()} {MOMENT}")
         if use("NOW", one_in=16):
             moment = '"1970-01-01T00:00:03Z"^^xsd:dateTime'
             gpm.filters.append(f"NOW() {self.compare()} {moment}")
@@ -153,6 +156,38 @@ class Patterns:
             gap = f"{later} - {earlier} {self.compare()} {length}"
             reach = f"{later} {self.compare()} {earlier} + {length}"
             gpm.filters.append(pick([gap, reach]))
+
+        if place.names and use("late-BIND", one_in=4):
+            self.late_bind(gpm, own, seen, before, sorted(place.names))
+        known = sorted(v for v, binder in self.late.items() if binder in place.names - {gpm.name})
+        if known and use("late-BIND", one_in=3):
+            gpm.filters.append(f"{own} {self.compare()} ?{pick(known)}")
+
+    def late_bind(
+        self, gpm: Gpm, own: str, seen: list[str], before: list[str], names: list[str]
+    ) -> None:
+        """BIND of a value that depends on earlier steps, and perhaps a FILTER on it."""
+        pick, name = self.grammar.pick, f"e{gpm.name.lower()}"
+        other = f"?{pick(seen)}" if seen else own
+        ways = [f"{own} - {other}", f"{other} + 1", f"COALESCE({other}, {own}) * 2"]
+        ways.append(f"IF({own} < {other}, 1, 2)")
+        ways.append(f"IF(NOW() {self.compare()} {MOMENT}, 1, {own})")
+        ways.append(f"IF(TIMESTAMP({pick(names)}) {self.compare()} {MOMENT}, 1, {own})")
+        if before:
+            ways += [f"{own} - PREV(?{pick(before)})"] * 4
+        if finished := sorted(self.groups.intersection(seen)):
+            ways.append(f"{own} - {self.aggregate(pick(finished))}")
+        value = pick(ways)  # whose lexical form is not prescribed
+        bind = f"BIND(IF({value} > 1, 2, IF({value} > 0, 1, 0)) AS ?{name})"
+        gpm.text.insert(pick([1, len(gpm.text), len(gpm.text)]), bind)
+        gpm.binds.add(name)
+        self.late[name] = gpm.name
+        if pick([True, True, False]):
+            test = f"?{name} {self.compare()} {pick(range(-1, 4))}"
+            gpm.filters.append(pick([test, test, f"COALESCE({test}, true)", f"!BOUND(?{name})"]))
+        if pick([True, False, False, False]):
+            gpm.text.append(f"BIND(?{name} + 1 AS ?{name}2)")
+            gpm.binds.add(f"{name}2")
 
     def compare(self) -> str:
         return str(self.grammar.pick(["<", ">", "<=", "<=", ">=", ">=", "=", "!=", "!="]))

@@ -100,6 +100,27 @@ CASES = {
         {"C": "{ [] ex:is ex:C } UNION { [] ex:is ex:D }"},
         "A@0 B@1 D@2 B@3 C@4",
     ),
+    "an aggregate counts the solution that a correlated GPM has on the event": (
+        "A ; B+",
+        "WITHIN 9 SECONDS",
+        {
+            "B": "[] ex:v ?b ; ex:is ex:B . OPTIONAL { [] ex:v ?o FILTER(?o < ?a) } "
+            "FILTER(SUM(?b) < 3)"
+        },
+        "A2@0 B1@1 B1@2 B1@3",
+    ),
+    "TIMESTAMP in a negated step that is correlated": (
+        "A ; B ; D!",
+        "WITHIN 9 SECONDS",
+        {"D": "[] ex:v ?d ; ex:is ex:D . BIND(TIMESTAMP(A) AS ?t) FILTER(!BOUND(?t))"},
+        "A@0 B@1 D@2 C@30",
+    ),
+    "a value of BIND over an earlier step, in the order of answers": (
+        "A ; B",
+        "WITHIN 9 SECONDS",
+        {"A": "[] ex:v ?x", "B": "?s ?p ?b BIND(IF(?b = 1, 2 - ?x, 1) AS ?a)"},
+        "A0@0 B1@1",
+    ),
 }
 
 

@@ -138,9 +138,10 @@ class Machine:
 
     def _make_tables(self) -> None:
         self.takes, self.target, self.statics, self.numbers = {}, {}, {}, {}
-        self.timed = frozenset().union(
-            *(timestamp_uses(c) for g in self.gpms for c in g.conditions)
-        )
+        solved = [g.correlation.parameters for g in self.gpms if g.correlation is not None]
+        asked = [c for g in self.gpms for c in g.conditions]
+        asked += [expr for parameters in solved for _, expr in parameters]
+        self.timed = frozenset().union(*map(timestamp_uses, asked))
         compiled = [self._filters(g.conditions) for g in self.gpms]
         self.edges_of, self.gpms_of = {}, {}
         known: dict[object, CompiledTake] = {}

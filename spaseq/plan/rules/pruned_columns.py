@@ -59,6 +59,8 @@ def _shown(answers: AnswerPlan) -> Iterator[str]:
     """The variables that answers are made of."""
     for item in answers.projection:
         yield from (item.name,) if item.expr is None else mentions(item.expr)
+    for computed in answers.computed:
+        yield from mentions(computed.expr)
     if answers.having is not None:
         yield from mentions(answers.having)
     if answers.template is not None:

@@ -1,0 +1,228 @@
+"""BINDs over earlier steps: their variables are computed of each match.
+
+A GPM such as `{ ?r :speed ?w BIND(?w - ?v AS ?d) FILTER(?d < -20) }`, where an earlier step binds
+?v, would be a correlated GPM, evaluated for each partial match. The same matches come of
+`{ ?r :speed ?w FILTER(?w - ?v < -20) }`, and ?d is known of each match: ?w - ?v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from spaseq.algebra.translate import split_gpm
+from spaseq.automaton.program.outer_steps import required_gpms
+from spaseq.expr.uses import is_volatile
+from spaseq.lang import ast
+from spaseq.lang import sequence as seq
+from spaseq.lang.resolve import Resolved
+from spaseq.lang.scope import seen_before
+from spaseq.lang.sequence import Occurrence
+from spaseq.lang.variables import (
+    exists_uses,
+    expression_variables,
+    group_function_uses,
+    now_uses,
+    pattern_mentions,
+    pattern_variables,
+    plainly_bound,
+    prev_uses,
+    rewritten,
+    timestamp_uses,
+    walk,
+)
+from spaseq.lang.windows import is_on_windows
+from spaseq.plan.query_plan import ComputedVariable
+
+Binds = Mapping[str, ast.Expr]
+"""The expressions of variables, which read no variable of another BIND."""
+
+
+def without_late_binds(resolved: Resolved) -> tuple[Resolved, tuple[ComputedVariable, ...]]:
+    """The query without the BINDs that look at earlier steps, and the variables that they bind.
+
+    FILTERs have the expressions in the places of the variables.
+    """
+    computed = [*_candidates(resolved)]
+    if not computed:
+        return resolved, ()
+    binds = {each.name: each.expr for each in computed}
+    query = resolved.query
+    gpms = tuple(replace(gpm, pattern=_inlined_group(gpm.pattern, binds)) for gpm in query.gpms)
+    changed = replace(
+        resolved,
+        query=replace(query, gpms=gpms),
+        binds={name: bound - binds.keys() for name, bound in resolved.binds.items()},
+    )
+    touched = {gpm.name for gpm, before in zip(gpms, query.gpms, strict=True) if gpm != before}
+    seen = seen_before(changed.chain, changed.scope, changed.binds)
+    for gpm in gpms:
+        if gpm.name in touched:
+            before = frozenset(seen.get(gpm.name, ()))
+            if split_gpm(gpm, before).correlation is not None:
+                return resolved, ()
+    positive = {use.gpm for use in resolved.scope.occurrences if use.negation is None}
+    return changed, tuple(each for each in computed if each.gpm in positive)
+
+
+def _candidates(resolved: Resolved) -> Iterator[ComputedVariable]:
+    """The BINDs that may be left out."""
+    if ast.Bind not in resolved.kinds:
+        return
+    gpms = {gpm.name: gpm for gpm in resolved.query.gpms}
+    binds: dict[str, ast.Expr] = {}
+    for name in dict.fromkeys(use.gpm for use in resolved.scope.occurrences):
+        gpm, uses = gpms[name], _Uses(resolved, name)
+        if is_on_windows(gpm, resolved.query) or not uses.are_plain:
+            continue
+        for place, element in enumerate(gpm.pattern.elements):
+            if isinstance(element, ast.Bind):
+                expr = _inlined(element.expr, binds)
+                if uses.read_values(element.var, not now_uses(expr)) and uses.look_back(
+                    expr, gpm.pattern, place
+                ):
+                    binds[element.var.name] = expr
+                    each = tuple(sorted(uses.bound_alone(expr)))
+                    repeated = each if uses.are_repeated else None
+                    yield ComputedVariable(element.var.name, name, expr, repeated)
+
+
+class _Uses:
+    """The uses of a GPM in the sequence."""
+
+    def __init__(self, resolved: Resolved, gpm: str) -> None:
+        self._query, self._scope, self._bound = resolved.query, resolved.scope, resolved.binds
+        self._gpm, self._chain = gpm, resolved.chain
+        self._positive = [use for use in self._scope.occurrences if use.negation is None]
+        uses = [use for use in self._scope.occurrences if use.gpm == gpm]
+        self._first, self._repeats = min(use.id for use in uses), uses[0].repeats
+        self._are_negated = all(use.negation is not None for use in uses)
+        self._are_several = len(uses) > 1
+        are_positive = all(use.negation is None for use in uses)
+        self.are_repeated = are_positive and any(use.repeats for use in uses)
+        self.are_plain = self._are_negated or (
+            are_positive and (not self.are_repeated or (len(uses) == 1 and self._is_in_each()))
+        )
+        """Whether all are negated, or one is in each repetition of a step, or none is repeated."""
+
+    def _is_in_each(self) -> bool:
+        """Whether each repetition of the only repeated step around the GPM has an event of it."""
+        bodies = {s.id: s.body for s in seq.steps(self._chain) if isinstance(s, seq.Repeat)}
+        return len(self._repeats) == 1 and self._gpm in required_gpms(bodies[self._repeats[0]])
+
+    def look_back(self, expr: ast.Expr, group: ast.GroupGraphPattern, place: int) -> bool:
+        """Whether an expression reads earlier steps, and has the same value in the whole match.
+
+        It stands at a place among the elements of the GPM's group.
+        """
+        before, after = group.elements[:place], group.elements[place:]
+        sure = plainly_bound(ast.GroupGraphPattern(before))
+        names, own = expression_variables(expr), self._bound[self._gpm]
+        later = names & pattern_variables(ast.GroupGraphPattern(after))
+        if is_volatile(expr) or exists_uses(expr) or not later <= sure:
+            return False
+        previous = {use.var.name for use in prev_uses(expr)}
+        aggregated = set[str]().union(*map(expression_variables, group_function_uses(expr)))
+        times = {use.gpm.name for use in timestamp_uses(expr)}
+        if not (previous or aggregated or times or now_uses(expr) or not names <= own):
+            return False
+        if self._are_negated:
+            return True
+        alone = self.bound_alone(expr)
+        in_loop = self.are_repeated and alone <= sure
+        return (
+            (previous <= alone if in_loop else not previous and not self.are_repeated)
+            and not (now_uses(expr) and self._are_several)
+            and self._gpm not in times  # it would be that of the step before
+            and aggregated.isdisjoint(own)
+            and all(self._is_early(use) for v in names for use in self._binders(v))
+            and all(self._is_early(use) for use in self._positive if use.gpm in times)
+        )
+
+    def bound_alone(self, expr: ast.Expr) -> set[str]:
+        """The variables of an expression that no other GPM binds."""
+        names = expression_variables(expr)
+        return {v for v in names if all(use.gpm == self._gpm for use in self._binders(v))}
+
+    def _binders(self, name: str) -> list[Occurrence]:
+        """The steps that may bind a variable."""
+        return [use for use in self._positive if name in self._bound[use.gpm]]
+
+    def _is_early(self, use: Occurrence) -> bool:
+        """Whether a step has its last event before the GPM is taken; or is the GPM."""
+        is_before = use.id < self._first and not {*use.repeats} & {*self._repeats}
+        return is_before or use.gpm == self._gpm
+
+    def read_values(self, variable: ast.Var, anywhere: bool) -> bool:
+        """Whether nothing reads a variable but FILTERs, other BINDs, and the answers.
+
+        Those of other GPMs may read it only if it is known `anywhere` after it.
+        """
+        if variable in self._query.partition:
+            return False
+        readers = [g for g in self._query.gpms if variable.name in pattern_mentions(g.pattern)]
+        return all(
+            _reads_value(gpm.pattern, variable, gpm.name == self._gpm)
+            and (gpm.name == self._gpm or (anywhere and self._come_before(gpm.name)))
+            for gpm in readers
+        )
+
+    def _come_before(self, gpm: str) -> bool:
+        """Whether the GPM has one event in each match, before another GPM is taken."""
+        uses = (use for use in self._scope.occurrences if use.gpm == gpm)
+        is_required = self._gpm in required_gpms(self._chain) and not self.are_repeated
+        return is_required and all(use.id > self._first for use in uses)
+
+
+def _reads_value(group: ast.GroupGraphPattern, variable: ast.Var, binds: bool) -> bool:
+    """Whether a group reads a variable only in its FILTERs and BINDs, as a value.
+
+    Only if it `binds` the variable, it has one BIND of it.
+    """
+    binders = 0
+    for element in group.elements:
+        match element:
+            case ast.Filter(expr):
+                exprs = [expr]
+            case ast.Bind(expr, var):
+                binders += var == variable
+                exprs = [expr]
+            case _:
+                if variable.name in pattern_mentions(ast.GroupGraphPattern((element,))):
+                    return False
+                continue
+        if not all(_is_value(expr, variable) for expr in exprs):
+            return False
+    return binders == binds
+
+
+def _is_value(expr: ast.Expr, variable: ast.Var) -> bool:
+    """Whether an expression reads a variable's value only, where an expression may stand."""
+    if any(variable.name in pattern_mentions(use.pattern) for use in exists_uses(expr)):
+        return False
+    special = (
+        node
+        for node in walk(expr)
+        if isinstance(node, ast.Prev | ast.Aggregate)
+        or (isinstance(node, ast.Call) and node.function == "BOUND")
+    )
+    return not any(variable in walk(node) for node in special)
+
+
+def _inlined_group(group: ast.GroupGraphPattern, binds: Binds) -> ast.GroupGraphPattern:
+    """A group without the BINDs of some variables, whose expressions stand in their places."""
+    elements: list[ast.Element] = []
+    for element in group.elements:
+        match element:
+            case ast.Filter(expr):
+                elements.append(ast.Filter(_inlined(expr, binds)))
+            case ast.Bind(expr, var):
+                if var.name not in binds:
+                    elements.append(ast.Bind(_inlined(expr, binds), var))
+            case _:
+                elements.append(element)
+    return ast.GroupGraphPattern(tuple(elements))
+
+
+def _inlined(expr: ast.Expr, binds: Binds) -> ast.Expr:
+    return rewritten(expr, lambda n: binds.get(n.name) if isinstance(n, ast.Var) else None)

@@ -1,0 +1,124 @@
+"""BINDs over earlier steps: which are computed of matches, and what their variables are worth."""
+
+from __future__ import annotations
+
+import pytest
+
+import spaseq
+from spaseq.compile import compile_query
+from spaseq.plan.query_plan import QueryPlan
+
+HEAD = """PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+    SELECT {select} WITHIN 1 HOURS FROM STREAM S <http://e/s> WHERE {{ SEQ({sequence})
+    DEFINE GPM A ON S {{ ?r :a ?x }} DEFINE GPM B ON S {{ ?r :b ?y {b} }}
+    DEFINE GPM C ON S {{ ?r :c ?z {c} }} }}"""
+
+DROP = "BIND(?x - ?y AS ?d)"
+
+
+def query(sequence: str, b: str = "", c: str = "", select: str = "*") -> str:
+    return HEAD.format(select=select, sequence=sequence, b=b, c=c)
+
+
+def plan(sequence: str, b: str = "", c: str = "") -> QueryPlan:
+    return compile_query(query(sequence, b, c))
+
+
+@pytest.mark.parametrize(
+    ("sequence", "b", "c"),
+    [
+        ("A; B", DROP, ""),
+        ("A; B", f"{DROP} FILTER(?d > 3)", ""),
+        ("A; B", f"{DROP} BIND(?d * 2 AS ?e) FILTER(?e > 3)", ""),
+        ("A; B; C", DROP, "FILTER(?z < ?d)"),
+        ("A; B; C", DROP, "BIND(?d - ?z AS ?e) FILTER(?e > 0)"),
+        ("A; B?; C", DROP, ""),
+        ("A+; B", "BIND(SUM(?x) - ?y AS ?d)", ""),
+        ("A; B", "BIND(TIMESTAMP(A) AS ?d)", ""),
+        ("A; B", "BIND(NOW() - TIMESTAMP(A) AS ?d)", ""),
+        ("A; B+", f"{DROP} FILTER(?d > 3)", ""),
+        ("A; B+", "BIND(PREV(?y) - ?y AS ?d) FILTER(COALESCE(?d, 1) > 0)", ""),
+        ("A; B!; C", f"{DROP} FILTER(?d > 3)", ""),
+        ("A; (B; C)+", DROP, ""),
+        ("A; (B | C)", DROP, ""),
+    ],
+)
+def test_a_bind_over_earlier_steps_is_computed_of_each_match(sequence: str, b: str, c: str) -> None:
+    made = plan(sequence, b, c)
+    assert all(gpm.correlation is None for gpm in made.patterns.gpms)
+    assert made.evaluator.startswith("compiled-")
+
+
+@pytest.mark.parametrize(
+    ("sequence", "b", "c"),
+    [
+        ("A; B", f"{DROP} FILTER(BOUND(?d))", ""),
+        ("A; B", f"{DROP} FILTER EXISTS {{ ?r :limit ?d }}", ""),
+        ("A; B", f"{DROP} OPTIONAL {{ ?r :limit ?d }}", ""),
+        ("A; B; C", DROP, ". ?r :limit ?d"),
+        ("A; B?; C", DROP, "FILTER(?z < ?d)"),
+        ("A; B+; C", DROP, "FILTER(?z < ?d)"),
+        ("(A; B)+", DROP, ""),
+        ("B; A; B", DROP, ""),
+        ("A; B; B!", DROP, ""),
+        ("A; B", "BIND(?x + RAND() AS ?d)", ""),
+        ("A; B+", "BIND(SUM(?y) AS ?d)", ""),
+        ("A; B; B", "BIND(NOW() AS ?d)", ""),
+        ("A; B", "BIND(TIMESTAMP(B) AS ?d)", ""),
+        ("A; B", "BIND(?x AS ?d) ?r :before ?x", ""),
+    ],
+)
+def test_others_stay_where_they_are(sequence: str, b: str, c: str) -> None:
+    computed = plan(sequence, b, c).answers.computed
+    assert "d" not in {variable.name for variable in computed}
+
+
+def events(text: str) -> list[str]:
+    """N-Triples of events such as `a9`."""
+    return [
+        f'<http://e/r> <http://e/{event[0]}> "{event[1:]}"^^'
+        "<http://www.w3.org/2001/XMLSchema#integer> ."
+        for event in text.split()
+    ]
+
+
+def answers(text: str, stream: str) -> list[str]:
+    """The values of each answer over events, one a second."""
+    engine = spaseq.Engine(text)
+    given = [*enumerate(events(stream))]
+    found = [m for second, event in given for m in engine.push("S", event, second * 1000)]
+    matches = (*found, *engine.close())
+    return [" ".join(t.split('"')[1] for _, t in match.answer.bindings) for match in matches]
+
+
+DROPS = "BIND(COALESCE(PREV(?y), ?x) - ?y AS ?d) FILTER(?d > 1)"
+
+
+@pytest.mark.parametrize(
+    ("text", "stream", "expected"),
+    [
+        (query("A; B", f"{DROP} FILTER(?d > 3)", select="?d"), "a9 b8 b2", ["7"]),
+        (query("A; B", "BIND(?x / ?y AS ?d)", select="?y ?d"), "a9 b0 b3", ["0"]),
+        (query("A; B?; C", DROP, select="?z ?d"), "a9 c1 b2 c4", ["1", "4 7"]),
+        (query("A; B; C", DROP, "FILTER(?z < ?d)", select="?d ?z"), "a9 b2 c8 c3", ["7 3"]),
+        (
+            query("A; B+", DROPS, select='(GROUP_CONCAT(?d; SEPARATOR=",") AS ?ds)'),
+            "a9 b7 b6 b2",
+            ["2", "2,5"],
+        ),
+        (query("A; B+", DROPS, select="?d"), "a9 b7 b6 b2", ["2", "5"]),
+        (
+            query("A; B+", f"{DROP} FILTER(?d != 3)", select="(SUM(?d) AS ?s)"),
+            "a9 b7 b6 b4",
+            ["2", "7"],
+        ),
+        (
+            query("A; B; C", "BIND(NOW() - TIMESTAMP(A) AS ?d)", select="?d"),
+            "a1 b1 c1",
+            ["PT1S"],
+        ),
+    ],
+    ids=lambda value: None if isinstance(value, str) and len(value) < 40 else "",
+)
+def test_values(text: str, stream: str, expected: list[str]) -> None:
+    assert answers(text, stream) == expected
