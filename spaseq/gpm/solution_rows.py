@@ -6,7 +6,7 @@ The variable EVENT has the triples of its event as one literal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 
 import numpy as np
@@ -67,10 +67,17 @@ def _event_texts(batch: EventBatch, predicates: Sequence[str] | None) -> Iterato
     starts, times, ks = batch.start.tolist(), batch.time.tolist(), batch.k.tolist()
     for first, end, time, k in zip(starts, starts[1:], times, ks, strict=False):
         triples = rows[first:end] if kept is None else compress(rows[first:end], kept[first:end])
-        terms = (term for triple in triples for term in triple)
-        if table.has_blank:
-            terms = (scoped_term(batch.stream, time, k, term) for term in terms)
-        yield literal_text("\n".join(terms), XSD_STRING)  # no canonical term has a line break
+        yield event_text(batch.stream, time, k, triples, table.has_blank)
+
+
+def event_text(
+    stream: str, time: int, k: int, triples: Iterable[Triple], has_blank: bool = True
+) -> str:
+    """The value of EVENT for an event; `has_blank` says whether it may have blank nodes."""
+    terms = (term for triple in triples for term in triple)
+    if has_blank:
+        terms = (scoped_term(stream, time, k, term) for term in terms)
+    return literal_text("\n".join(terms), XSD_STRING)  # no canonical term has a line break
 
 
 def renamed_in_event(stream: str, time: int, k: int, event: str) -> str:

@@ -189,8 +189,8 @@ def pushed_text(plan: QueryPlan) -> str:
     for gpm in (each for each in plan.patterns.gpms if each.streams):
         core, reason = gpm.pattern, None
         if gpm.correlation is not None:
-            core, reason = gpm.correlation.core, "its pattern looks at earlier steps"
-        elif not gpm.certain.issuperset(plan.sequence.partition):
+            core = gpm.correlation.core
+        if not gpm.certain.issuperset(plan.sequence.partition):
             reason = _partition_needs(plan, gpm, schema)
         reason = needs_columns(core, schema) or reason
         if reason is not None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from random import Random
+from typing import NoReturn
 
 import pytest
 
 import spaseq
+from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.gpm.single_event.correlated_event import CorrelatedEvent
 
 E = "http://e/"
@@ -37,6 +39,8 @@ ASKED: dict[str, set[bool]] = {
 
 
 def query(step: str, projected: str = "?d ?v ?w ?x") -> str:
+    """A query whose second step is correlated: its variables are not only read as values."""
+    step = f"{step} FILTER (BOUND(?x) || true)"
     return (
         f"PREFIX : <{E}> SELECT {projected} WITHIN 5 SECONDS "
         f"FROM STREAM S <{E}s> FROM NAMED <{E}kb>\n"
@@ -51,6 +55,8 @@ def events(seed: int) -> list[spaseq.Event]:
             f'<{E}d{draw.randrange(3)}> <{E}is> "{draw.randrange(9)}"^^<{XSD}integer> .'
             for _ in range(draw.randrange(1, 3))
         ]
+        if not draw.randrange(4):  # of another event, as far as joins see
+            lines.append(f'_:d <{E}is> "{draw.randrange(9)}"^^<{XSD}integer> .')
         lines.append(f"<{E}d{draw.randrange(3)}> <{E}at> <{E}p{draw.randrange(2)}> .")
         found.append(spaseq.Event("\n".join(lines), number * 700))
     return found
@@ -111,3 +117,22 @@ def test_values_that_come_again_stand_in_their_places(
     assert used == ASKED.get(name, {True})
     monkeypatch.setattr(CorrelatedEvent, "substituted", lambda *given: None)
     assert answers(step, seed) == found
+
+
+@pytest.mark.each_once
+@pytest.mark.parametrize("name", [*STEPS, *OTHERS])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_pushed_event_needs_no_columns(
+    name: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = {**STEPS, **OTHERS}[name]
+    expected = answers(step, seed)
+
+    def matched_in_columns(*given: object) -> NoReturn:
+        raise AssertionError("the event was matched in columns")
+
+    monkeypatch.setattr(PatternStage, "match", matched_in_columns)
+    engine = spaseq.Engine(query(step), {f"{E}kb": spaseq_graph()})
+    pushed = [engine.push(f"{E}s", event.graph, event.time) for event in events(seed)]
+    found = [match for some in (*pushed, engine.close()) for match in some]
+    assert [f"{match.trace} {sorted(match.bindings.items())}" for match in found] == expected

@@ -123,7 +123,7 @@ def test_what_can_be_joined_afterwards_is() -> None:
         assert all(
             g.correlation is None for g in compile_query(query("A ; B", pattern)).patterns.gpms
         )
-    joined = {"BIND of a bound variable", "VALUES with UNDEF"}
+    joined = {"BIND", "BIND of a bound variable", "VALUES with UNDEF"}
     for pattern in (p for name, p in PATTERNS.items() if name not in joined):
         plan = compile_query(query("A ; B", pattern))
         assert [g.name for g in plan.patterns.gpms if g.correlation is not None] == ["B"]

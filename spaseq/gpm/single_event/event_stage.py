@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, compress, count
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from spaseq.gpm.single_event.event_graph import (
 )
 from spaseq.gpm.single_event.event_operators import EventOperators
 from spaseq.gpm.single_event.event_pattern import EventPattern, distinct_solutions
+from spaseq.gpm.solution_rows import event_text
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
@@ -136,7 +137,8 @@ class _EventGpm:
     """A GPM on single events; `is_decided` if its solutions need no columns.
 
     Unless `has_key`, they may leave variables of the partition unbound. Then they belong to each
-    partition of their event; those that have no column for one need columns.
+    partition of their event; those that have no column for one need columns. Of a correlated GPM
+    it is the core, of whose solutions `shown` are handed on, with the event.
     """
 
     number: int
@@ -144,6 +146,7 @@ class _EventGpm:
     is_decided: bool
     has_key: bool
     private: frozenset[str]
+    shown: frozenset[str] | None = None
 
 
 class SingleEventStage:
@@ -158,6 +161,8 @@ class SingleEventStage:
         self._streams = {iri: i for i, iri in enumerate(plan.inputs.streams)}
         self._partition = plan.sequence.partition
         self._needs_instants = plan.sequence.needs_instants
+        correlated = (gpm.correlation is not None for gpm in plan.patterns.gpms)
+        self._with_event = frozenset(compress(count(), correlated))
         self._variables = [*(gpm.variables for gpm in plan.patterns.evaluated), self._partition]
         self._calls = False
         self._gpms: list[list[_EventGpm]] = [[] for _ in plan.inputs.streams]
@@ -166,10 +171,11 @@ class SingleEventStage:
                 continue
             pattern = self._pattern(matcher.evaluator(number))
             has_key = gpm.certain.issuperset(self._partition)
-            has_event = gpm.correlation is not None or EVENT in gpm.variables
             has_room = has_key or {*self._partition} <= {*gpm.variables}
-            is_decided = pattern.is_whole and not has_event and has_room
-            each = _EventGpm(number, pattern, is_decided, has_key, gpm.private)
+            shown = None if gpm.correlation is None else gpm.certain
+            is_content = shown is None and EVENT in gpm.variables
+            is_decided = pattern.is_whole and not is_content and has_room
+            each = _EventGpm(number, pattern, is_decided, has_key, gpm.private, shown)
             for stream in gpm.streams:
                 self._gpms[stream].append(each)
         contents = (each for each in plan.patterns.contents if each.operands is not None)
@@ -223,6 +229,8 @@ class SingleEventStage:
                 continue
             if not gpm.is_decided:
                 return None
+            if gpm.shown is not None:
+                solutions = distinct_solutions(_only(one, gpm.shown) for one in solutions)
             if not gpm.has_key:
                 keys = self._keys(stream, graph)
                 if keys is None:
@@ -262,6 +270,7 @@ class SingleEventStage:
         """The solutions as values of their GPMs' variables; blank nodes get their answer labels."""
         values_of_rows = []
         blank: set[str] | None = None  # the blank nodes of the event
+        event: str | None = None  # as a correlated GPM gets it
         for gpm, solution in rows:
             values = [solution.get(v) for v in self._variables[gpm]]
             for i, text in enumerate(values):
@@ -270,8 +279,16 @@ class SingleEventStage:
                     if blank is None:
                         blank = {node for t in triples for term in t for node in blank_nodes(term)}
                     values[i] = scoped_term(iri, time, k, text, blank)
+            if gpm in self._with_event:
+                event = event or event_text(iri, time, k, triples)
+                values[-1] = event
             values_of_rows.append((gpm, tuple(values)))
         return values_of_rows
+
+
+def _only(solution: Solution, names: frozenset[str]) -> Solution:
+    """A solution without other variables."""
+    return {v: text for v, text in solution.items() if v in names}
 
 
 def _spread(rows: Sequence[Solution], keys: Sequence[Solution]) -> Sequence[Solution]:
