@@ -13,19 +13,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from spaseq.alert_templates.rendering import environment, shown
+
 _LONGEST_S = 15.0
 _MOST_TEXT = 4_000_000  # characters of what a template makes
 
 
 def main() -> None:
     """Answer each line."""
-    try:
-        from spaseq.alert_templates.rendering import environment, shown
-    except ImportError as error:
-        _say(
-            {"error": f"{error.name} is not installed: pip install '.[serve]' in a clone of spaseq"}
-        )
-        return
     _say({})
     given = json.loads(sys.stdin.readline())
     _limit_memory(int(given["memory"]))

@@ -75,7 +75,7 @@ def read_template(
         variables: what the template sees as `vars`.
 
     Raises:
-        InputError: it cannot be read, or has a syntax error; Jinja2 is not installed.
+        InputError: it cannot be read, or has a syntax error.
     """
     packaged = None if "." in given or "/" in given else next(PACKAGED.glob(f"{given}.*.j2"), None)
     path = packaged or directory / given
@@ -141,7 +141,7 @@ class TemplateProcess:
 
         Raises:
             TemplateSlow: as from `render`.
-            TemplateFailed: it has a syntax error, or Jinja2 is not installed.
+            TemplateFailed: it has a syntax error.
         """
         command = [sys.executable, "-m", "spaseq.alert_templates.process"]
         pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}

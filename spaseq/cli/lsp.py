@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
@@ -13,6 +12,7 @@ import click
 
 from spaseq.errors import UsageError
 from spaseq.expr.extension import load_functions
+from spaseq.extras import missing
 from spaseq.options import REGIMES
 
 
@@ -82,8 +82,8 @@ def lsp(
 
         click.echo(str(GRAMMAR_FILE))
         return
-    if find_spec("pygls") is None or find_spec("lsprotocol") is None:
-        raise UsageError("spaseq lsp needs pygls: pip install '.[lsp]' in a clone of spaseq")
+    if missing("lsp"):
+        raise UsageError(f"spaseq lsp needs {missing('lsp')}")
     if tcp is None and sys.stdin.isatty():
         raise UsageError(
             "an editor starts spaseq lsp and speaks to its standard input; --tcp PORT waits for "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ import click
 
 from spaseq.cli.option_groups import Chosen, OptionGroup, PartOption, grouped_command
 from spaseq.errors import UsageError
+from spaseq.extras import missing
 from spaseq.options import RUNTIMES
 from spaseq.startup import keep_arrow_from_pandas
 
@@ -114,10 +114,8 @@ def serve(configuration: Path | None, check: bool, init: Path | None, chosen: Ch
     options = chosen[ServeOptions]
     if options.runtime == "local" and options.master is not None:
         raise UsageError("--master goes with --runtime spark")
-    if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise UsageError(
-            "spaseq serve needs starlette and uvicorn: pip install '.[serve]' in a clone of spaseq"
-        )
+    if missing("serve"):
+        raise UsageError(f"spaseq serve needs {missing('serve')}")
     if options.runtime == "local":
         keep_arrow_from_pandas()
     _serve(configuration, check, options)

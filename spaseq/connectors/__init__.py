@@ -2,7 +2,7 @@
 
 A new connector is a file with subclasses of `MessageSource` and `MessageSink`, and lines in the
 tables below. Its file is imported when a URL names it, and the broker's library, an extra of the
-package, when a run connects.
+package, when a run connects; that it is not installed is told before.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from spaseq.connectors.address import Address, scheme_of
-from spaseq.errors import UsageError
+from spaseq.errors import InputError, UsageError
+from spaseq.extras import missing
 
 if TYPE_CHECKING:
     from spaseq.connectors.base import MessageSink, MessageSource
@@ -72,16 +73,18 @@ def source_at(text: str, options: StreamOptions | None = None) -> MessageSource:
 
     Raises:
         UsageError: the URL lacks something or says something unknown.
+        InputError: its library is not installed.
     """
     scheme, address = scheme_of(text), Address.of(text)
     source: MessageSource = _class(SOURCES_OF_SCHEMES[scheme])(
         *((address, options) if scheme.startswith("ldes+") else (address,))
     )
+    _check_library(source)
     return source
 
 
 def sink_at(text: str, options: Mapping[str, Any] = MappingProxyType({})) -> MessageSink:
-    """The sink at a URL that `is_sink`; UsageError as from `source_at`.
+    """The sink at a URL that `is_sink`; errors as from `source_at`.
 
     Args:
         text: the URL.
@@ -91,7 +94,14 @@ def sink_at(text: str, options: Mapping[str, Any] = MappingProxyType({})) -> Mes
     for name in sorted(options.keys() - made.options):
         raise UsageError(f"{address}: {address.scheme}:// has no option {name}")
     sink: MessageSink = made(address, options) if options else made(address)
+    _check_library(sink)
     return sink
+
+
+def _check_library(made: MessageSource | MessageSink) -> None:
+    lacks = missing(made.extra) if made.extra else ""
+    if lacks:
+        raise InputError(f"{made.address}: {made.address.scheme}:// needs {lacks}")
 
 
 def _class(class_path: str) -> Any:

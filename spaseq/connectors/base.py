@@ -19,17 +19,16 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from types import MappingProxyType, ModuleType
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, ClassVar, Protocol
 
 from spaseq.connectors.address import Address
-from spaseq.errors import InputError, RunError
+from spaseq.errors import RunError
 from spaseq.logs.messages import Message, MessageColumns
 from spaseq.rdf.terms.times import LIMIT_MS, parse_datetime
 
-AWAY = "connecting again"
-"""The end of a note that a broker is away."""
+LOST, BACK = "connection lost; connecting again", "connected again"
+"""What is told of a broker that is away, and back."""
 
 HEADER = "spaseq-heartbeat"
 """The header, or user property, of a message that is a heartbeat."""
@@ -106,21 +105,30 @@ class Intake(Protocol):
         ...
 
     def connected(self) -> None:
-        """Say that the broker is there, at first or again; before its messages are offered."""
+        """Say that the connection stands: before the first message, and when it is back.
+
+        From then on silence means that there are no messages. A source may say so again.
+        """
+        ...
+
+    def lost(self) -> None:
+        """Say that the connection is lost, and that the source connects again."""
         ...
 
     def note(self, text: str) -> None:
-        """Tell the user something: a text that ends in `AWAY` says that the broker is."""
+        """Tell the user something."""
         ...
 
 
 class MessageSource(ABC):
     """The messages of one stream at a broker. Making one connects to nothing.
 
-    `has_times` says whether the broker gives each message a time.
+    `has_times` says whether the broker gives each message a time, and `extra` which extra of the
+    package has its library.
     """
 
     has_times: bool = False
+    extra: ClassVar[str] = ""
 
     def __init__(self, address: Address) -> None:
         """Check an address; UsageError if it lacks something."""
@@ -142,12 +150,14 @@ class MessageSink(ABC):
     """A place that takes answers. Making one connects to nothing.
 
     Attributes:
+        extra: the extra of the package that has its library.
         options: the names of the options that it has, besides what its address says.
         together: how many answers `send` gets at most.
         note: what a later run must know to send no answer twice; a value of JSON. The caller keeps
             it after each `resume` and `send`.
     """
 
+    extra: ClassVar[str] = ""
     options: frozenset[str] = frozenset()
     together: int = 2000
     note: Mapping[str, Any] = MappingProxyType({})
@@ -184,21 +194,6 @@ class MessageSink(ABC):
 
     def close(self) -> None:  # noqa: B027 - some sinks keep no connection
         """Let go of the connection."""
-
-
-def library(module: str, extra: str, address: Address) -> ModuleType:
-    """The library of a connector.
-
-    Raises:
-        InputError: it is not installed; the message has the command.
-    """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise InputError(
-            f"{address}: {address.scheme}:// needs a library that is not installed "
-            f"({error.name}): pip install '.[{extra}]' in a clone of spaseq"
-        ) from error
 
 
 def media_of(time: str | None, payload: bytes, media_type: str) -> str:

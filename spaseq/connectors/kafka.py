@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from spaseq.connectors.address import Address
-from spaseq.connectors.base import AWAY, HEADER, Intake, MessageSource, library, media_of
+from spaseq.connectors.base import BACK, HEADER, LOST, Intake, MessageSource, media_of
 from spaseq.connectors.reconnecting import offer
 from spaseq.errors import InputError, RunError, UsageError
 from spaseq.logs.messages import NO_TIME, JoinedTexts, MessageColumns
@@ -127,7 +127,9 @@ class TopicConsumer:
     """
 
     def __init__(self, address: Address, on_away: Callable[[], None], **settings: Any) -> None:
-        self.kafka = library("confluent_kafka", "kafka", address)
+        import confluent_kafka
+
+        self.kafka: Any = confluent_kafka
         self.failure: type[Exception] = self.kafka.KafkaException
         self._address, self._on_away = address, on_away
         self._fault = ""  # the last error of the connection
@@ -210,7 +212,7 @@ _DROPPED = (
 class KafkaSource(MessageSource):
     """The messages of a topic."""
 
-    has_times = True
+    has_times, extra = True, "kafka"
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
@@ -246,20 +248,18 @@ class _KafkaReading:
                 message for message in self._polled() if self._topic.is_message(message, _DROPPED)
             ]
             if self._away and not told:
-                self._intake.note(f"{self._address}: connection lost; connecting again")
+                self._intake.lost()
                 told = True
-            if messages:
-                offer(self._intake, block_of(messages))
             is_there = bool(messages)
+            if is_there:
+                self._intake.connected()
+                offer(self._intake, block_of(messages))
             if time.monotonic() - looked > (_AWAY_S if told else _LOOK_S):
                 is_there = self._look(_AWAY_S if told else _TIMEOUT_S) or is_there
                 looked = time.monotonic()
             if is_there:
-                self._away = False
-            if is_there and told:
+                self._away = told = False
                 self._intake.connected()
-                self._intake.note(f"{self._address}: connected again")
-                told = False
 
     def _polled(self) -> list[Any]:
         """What has come, or comes soon. The library waits the whole time unless all have come."""
@@ -429,5 +429,5 @@ class TopicRanges:
     def _tell(self, *, is_away: bool) -> None:
         if is_away != self._is_away:
             self._is_away = is_away
-            said = f"connection lost; {AWAY}" if is_away else "connected again"
+            said = LOST if is_away else BACK
             logging.getLogger("spaseq").warning("%s: %s", self._address, said)

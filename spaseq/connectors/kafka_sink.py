@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from spaseq.connectors.address import Address
-from spaseq.connectors.base import MessageSink, NotTaken, Parcel, Refusal, library
+from spaseq.connectors.base import MessageSink, NotTaken, Parcel, Refusal
 from spaseq.connectors.kafka import check_address, login, silent, without_secrets
 from spaseq.errors import RunError, UsageError
 
@@ -39,6 +39,8 @@ class KafkaSink(MessageSink):
     `note` has the offset, for each partition, before which no answer needs to be looked for.
     """
 
+    extra = "kafka"
+
     def __init__(self, address: Address) -> None:
         super().__init__(address)
         check_address(address, _OURS)
@@ -49,8 +51,10 @@ class KafkaSink(MessageSink):
         self._identity = ""
 
     def resume(self, identity: str, note: Mapping[str, Any]) -> None:
+        import confluent_kafka
+
         self.close()
-        self._kafka = library("confluent_kafka", "kafka", self.address)
+        self._kafka: Any = confluent_kafka
         self._identity, self._fault = identity, ""
         try:
             self._producer = self._made(

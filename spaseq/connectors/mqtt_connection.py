@@ -12,7 +12,6 @@ from select import select
 from typing import Any
 
 from spaseq.connectors.address import Address
-from spaseq.connectors.base import library
 from spaseq.errors import InputError, UsageError
 
 CONNECTION_PARAMETERS = ("version", "ca", "cert", "key")
@@ -43,8 +42,9 @@ class MqttConnection:
     """
 
     def __init__(self, address: Address, client_id: str, keeps_session: bool = False) -> None:
+        from paho.mqtt import client as mqtt
+
         self._address, self._keeps_session = address, keeps_session
-        mqtt = library("paho.mqtt.client", "mqtt", address)
         self.is_version_5 = version_of(address) == 5
         clean = {} if self.is_version_5 else {"clean_session": not keeps_session}
         self.client: Any = mqtt.Client(

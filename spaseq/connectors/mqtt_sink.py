@@ -30,6 +30,8 @@ _COMPLAINTS = frozenset({"Malformed packet", "Protocol error", "Packet too large
 class MqttSink(MessageSink):
     """A topic that gets each answer at least once."""
 
+    extra = "mqtt"
+
     def __init__(self, address: Address) -> None:
         super().__init__(address)
         check_address(address, "client")

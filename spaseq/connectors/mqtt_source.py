@@ -32,6 +32,8 @@ _ENVELOPE = frozenset(("specversion", "id", "source", "type"))  # of a CloudEven
 class MqttSource(MessageSource):
     """The messages of the topics that a filter stands for."""
 
+    extra = "mqtt"
+
     def __init__(self, address: Address) -> None:
         super().__init__(address)
         check_address(address, "qos", "client")

@@ -22,7 +22,6 @@ from spaseq.connectors.base import (
     NotTaken,
     Parcel,
     Refusal,
-    library,
     media_of,
 )
 from spaseq.connectors.reconnecting import AsyncSink
@@ -59,7 +58,8 @@ async def _connected(address: Address, on_closed: Any = None) -> Any:
         InputError: the server refuses the user, or is no NATS server.
         OSError, asyncio.TimeoutError: it cannot be reached.
     """
-    nats = library("nats", "nats", address)
+    import nats
+
     given: dict[str, Any] = {}
     if address.user and not address.password:
         given["token"] = address.user
@@ -107,7 +107,7 @@ def _unreachable(address: Address, error: BaseException) -> str:
 class NatsSource(MessageSource):
     """The messages of a subject in a JetStream stream."""
 
-    has_times = True
+    has_times, extra = True, "nats"
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
@@ -141,7 +141,7 @@ class _NatsReading:
         await self._again()
 
     async def _again(self) -> None:
-        self._intake.note(f"{self._address}: connection lost; connecting again")
+        self._intake.lost()
         back_off = BackOff()
         while not self._intake.stopped:
             await self._pause(back_off.failed())
@@ -172,8 +172,6 @@ class _NatsReading:
         try:
             subscription = await self._subscribed(connection.jetstream(timeout=_TIMEOUT_S))
             self._intake.connected()
-            if again:
-                self._intake.note(f"{self._address}: connected again")
             await self._pass_on(subscription)
         except SpaseqError as error:
             if again and not isinstance(error, InputError):
@@ -311,6 +309,8 @@ def _place(reply: str) -> tuple[int, int, int]:
 
 class NatsSink(AsyncSink):
     """A subject that a JetStream stream keeps."""
+
+    extra = "nats"
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)

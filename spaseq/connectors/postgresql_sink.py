@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from spaseq.connectors.address import Address
-from spaseq.connectors.base import NotTaken, Parcel, Refusal, library
+from spaseq.connectors.base import NotTaken, Parcel, Refusal
 from spaseq.connectors.reconnecting import AsyncSink
 from spaseq.errors import InputError, RunError, SpaseqError, UsageError
 
@@ -42,6 +42,8 @@ _LOGIN = ("28", "3D")
 class PostgresqlSink(AsyncSink):
     """A table that gets each answer once."""
 
+    extra = "postgres"
+
     def __init__(self, address: Address) -> None:
         super().__init__(address)
         address.check_parameters(_PARAMETERS)
@@ -53,7 +55,8 @@ class PostgresqlSink(AsyncSink):
 
     async def _send(self, parcels: Sequence[Parcel]) -> list[Refusal]:
         """Insert answers; over a new connection, if the kept one is lost."""
-        asyncpg = self._library
+        import asyncpg
+
         is_kept = self._connection is not None and not self._connection.is_closed()
         try:
             if not is_kept:
@@ -66,8 +69,10 @@ class PostgresqlSink(AsyncSink):
 
     async def _connected(self) -> Any:
         """A connection to a database that has the table."""
+        import asyncpg
+
         try:
-            connection = await self._library.connect(
+            connection = await asyncpg.connect(
                 f"postgresql://{self.address.host}/?{self.address.query}",
                 user=self.address.user or None,
                 password=self.address.password or None,
@@ -85,13 +90,10 @@ class PostgresqlSink(AsyncSink):
             await connection.execute(_TABLE.format(self._table))
         return connection
 
-    @property
-    def _library(self) -> Any:
-        return library("asyncpg", "postgres", self.address)
-
     async def _inserted(self, parcels: Sequence[Parcel]) -> list[Refusal]:
         """Insert answers; one by one, if the database does not take one of them."""
-        asyncpg = self._library
+        import asyncpg
+
         try:
             texts = [parcel.text for parcel in parcels]
             await self._connection.execute(_INSERT.format(self._table), texts)

@@ -73,17 +73,14 @@ class Reconnecting:
             ) from error
         if not self._is_lost:
             self._is_lost = True
-            self._intake.note(f"{self._address}: connection lost; connecting again")
+            self._intake.lost()
         elif isinstance(error, InputError) and self._back_off.failures == 1:
             self._intake.note(reason)
 
     def connected(self) -> None:
         """Take note that there is a connection."""
-        self._was_connected = True
+        self._was_connected, self._is_lost = True, False
         self._intake.connected()
-        if self._is_lost:
-            self._is_lost = False
-            self._intake.note(f"{self._address}: connected again")
 
     def progressed(self) -> None:
         """Take note that the connection has brought something."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from spaseq.connectors.address import Address
-from spaseq.connectors.base import Intake, MessageSource, library
+from spaseq.connectors.base import Intake, MessageSource
 from spaseq.connectors.reconnecting import Reconnecting, basic_login, check_one_host, offer
 from spaseq.errors import InputError
 from spaseq.logs.messages import UNNUMBERED, Message
@@ -23,6 +23,8 @@ _MOST_BYTES = 256 * 2**20
 
 class WebSocketSource(MessageSource):
     """The messages that a server sends."""
+
+    extra = "ws"
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
@@ -38,16 +40,16 @@ class _WebSocketReading(Reconnecting):
 
     def __init__(self, address: Address, intake: Intake) -> None:
         super().__init__(address, intake, "WebSocket server")
-        self._library = library("websockets.sync.client", "ws", address)
         query = f"?{address.query}" if address.query else ""
         self._url = f"{address.scheme}://{address.host}/{address.raw_path}{query}"
 
     def once(self) -> None:
         """Read over one connection, until the intake stops or the connection is lost."""
         from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+        from websockets.sync.client import connect
 
         try:
-            connection = self._library.connect(
+            connection = connect(
                 self._url,
                 open_timeout=_TIMEOUT_S,
                 close_timeout=1.0,

@@ -24,10 +24,10 @@ from spaseq.expr.operators import ARITHMETIC, COMPARISONS, SIGNS, Test, boolean
 from spaseq.expr.temporal import moment_of_ms
 from spaseq.expr.uses import is_volatile, timestamp_uses, variables_of
 from spaseq.expr.values import decode, encode
+from spaseq.extras import missing
 from spaseq.lang import ast
 from spaseq.lang.spelling import nearest
 from spaseq.lang.variables import walk
-from spaseq.places.vocabulary import MISSING, is_installed
 from spaseq.rdf.terms.term import XSD_STRING
 from spaseq.rdf.terms.times import time_literal
 from spaseq.records import record
@@ -277,8 +277,8 @@ def set_function(expr: ast.Aggregate) -> Callable[[Sequence[str | None]], str]:
     aggregate = AGGREGATES.get(expr.function) or place_aggregate(expr.function)
     if aggregate is None:
         raise NotCompilable(expr, f"unknown aggregate {expr.function}")
-    if expr.function not in AGGREGATES and not is_installed():
-        raise NotCompilable(expr, f"<{expr.function}>: {MISSING}")
+    if expr.function not in AGGREGATES and missing("geo"):
+        raise NotCompilable(expr, f"<{expr.function}>: functions of places need {missing('geo')}")
     return aggregate
 
 

@@ -23,7 +23,8 @@ from typing import Any, Literal, TypeVar
 from spaseq.errors import RunError, UsageError
 from spaseq.expr.env import ExpressionError
 from spaseq.expr.values import Value, encode
-from spaseq.places.vocabulary import AGGREGATE_IRIS, ARITIES, GEOF, MISSING, is_installed
+from spaseq.extras import missing
+from spaseq.places.vocabulary import AGGREGATE_IRIS, ARITIES, GEOF
 from spaseq.rdf.terms.term import (
     XSD,
     XSD_DATE_TIME,
@@ -257,7 +258,8 @@ class PlaceFunction(Function):
         return least <= count <= most
 
     def problem(self) -> str | None:
-        return None if is_installed() else MISSING
+        lacks = missing("geo")
+        return f"functions of places need {lacks}" if lacks else None
 
     def column(self, rows: Sequence[Sequence[str]]) -> list[str | None]:
         from spaseq.places import operations

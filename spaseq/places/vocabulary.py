@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from importlib.util import find_spec
 from typing import Final
 
 from spaseq.measures import ProcessCount
@@ -122,8 +121,6 @@ AGGREGATES: Mapping[str, str] = {
 
 AGGREGATE_IRIS: Final = frozenset(GEOF + name for name in AGGREGATES)
 
-MISSING: Final = "functions of places need shapely and pyproj: pip install 'spaseq[geo]'"
-
 OGC = "http://www.opengis.net/def/uom/OGC/1.0/"
 EPSG = "http://www.opengis.net/def/uom/EPSG/0/"
 QUDT = "http://qudt.org/vocab/unit/"
@@ -185,11 +182,6 @@ METRES: Mapping[str, float] = {
     **{EPSG + code: _METRES[name] for code, name in _EPSG.items()},
 }
 """By IRI."""
-
-
-def is_installed() -> bool:
-    """Whether the extra `geo` is there."""
-    return find_spec("shapely") is not None and find_spec("pyproj") is not None
 
 
 class BadGeometryCount(ProcessCount):

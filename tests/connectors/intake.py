@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from spaseq.connectors.base import MessageSource
+from spaseq.connectors.base import BACK, LOST, MessageSource
 from spaseq.logs.messages import Message
 
 
@@ -33,6 +33,7 @@ class ListIntake:
         self.partitions = 1
         self.is_connected = False
         self.notes: list[str] = []
+        self._address = source.address
         self.failure: BaseException | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(source,), daemon=True)
@@ -69,11 +70,17 @@ class ListIntake:
         if self._listener is not None:
             self._listener(self._given if count is None else count)
 
-    def connected(self) -> None:
-        self.is_connected = True
-
     def note(self, text: str) -> None:
         self.notes.append(text)
+
+    def connected(self) -> None:
+        if self.notes and self.notes[-1].endswith(LOST):
+            self.note(f"{self._address}: {BACK}")
+        self.is_connected = True
+
+    def lost(self) -> None:
+        self.is_connected = False
+        self.note(f"{self._address}: {LOST}")
 
     def wait(self, count: int, seconds: float = 60.0) -> list[Message]:
         """The messages, once there are so many."""

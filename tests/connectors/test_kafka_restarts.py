@@ -48,6 +48,7 @@ def test_messages_come_once_and_in_order_over_restarts_of_the_broker(kafka: OldK
     intake.stop()
     assert any("connection lost" in note for note in intake.notes)
     assert "connected again" in intake.notes[-1]
+    assert intake.is_connected
     for partition in range(2):
         mine = [m for m in intake.messages if m.partition == partition]
         assert [m.payload for m in mine] == numbers(0, 1500)

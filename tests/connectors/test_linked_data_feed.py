@@ -130,6 +130,7 @@ def test_the_server_is_away_for_a_while(server: FeedServer) -> None:
     intake.stop()
     assert given(intake) == [1, 2, 3]
     assert any("connected again" in note for note in intake.notes)
+    assert intake.is_connected
 
 
 def test_only_allowed_hosts_are_asked(server: FeedServer) -> None:

@@ -129,6 +129,7 @@ def test_a_broker_that_is_restarted_loses_and_repeats_nothing(
     assert [m.payload for m in intake.messages] == numbers(0, 20)
     assert "connection lost" in intake.notes[0]
     assert "connected again" in intake.notes[-1]
+    assert intake.is_connected
     again = ListIntake(source(broker, f"road/+/loop?version={version}"))
     time.sleep(1)
     again.stop()

@@ -70,6 +70,7 @@ def test_a_killed_server_that_comes_back_loses_and_repeats_nothing(server: NatsS
     assert [m.payload for m in found] == numbers(0, 20)
     assert "connection lost" in intake.notes[0]
     assert "connected again" in intake.notes[-1]
+    assert intake.is_connected
 
 
 def test_a_consumer_that_the_server_deletes_is_made_anew(server: NatsServer) -> None:

@@ -71,6 +71,7 @@ def test_a_server_that_comes_back_loses_and_repeats_nothing(server: EventServer)
     assert server.asked == [None, "2"]
     assert "connection lost" in intake.notes[0]
     assert "connected again" in intake.notes[-1]
+    assert intake.is_connected
     assert len(intake.messages) == 3
 
 

@@ -52,6 +52,7 @@ def test_a_server_that_comes_back_is_read_again(server: WebSocketServer) -> None
     intake.stop()
     assert "connection lost" in intake.notes[0]
     assert "connected again" in intake.notes[-1]
+    assert intake.is_connected
 
 
 def test_a_message_of_10_mb_and_an_empty_one(server: WebSocketServer) -> None:

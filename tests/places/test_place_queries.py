@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,10 +82,9 @@ def test_the_check_knows_the_functions(condition: str, message: str) -> None:
 def test_without_the_extra_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for module in ("spaseq.expr.extension", "spaseq.expr.compile"):
-        monkeypatch.setattr(f"{module}.is_installed", lambda: False)
+    monkeypatch.setitem(sys.modules, "shapely", None)
     stream, kb = World(1, 5).write(tmp_path)
     for text in (query("geof:sfWithin(?p, ?a)"), TRACK):
         with pytest.raises(QueryError) as error:
             spaseq.run(text, {"S": stream}, kb={"http://e/kb": kb})
-        assert "pip install 'spaseq[geo]'" in str(error.value)
+        assert "shapely, which is not installed: pip install '.[geo]'" in str(error.value)

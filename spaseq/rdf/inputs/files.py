@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
 from glob import glob, has_magic
-from importlib.util import find_spec
 from pathlib import Path
 from stat import S_ISFIFO, S_ISREG
 from typing import IO, Any, cast
 
 from spaseq.errors import InputError, UsageError
+from spaseq.extras import missing
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.inputs.formats import (
     AS_MESSAGES,
@@ -281,10 +281,8 @@ def as_announced(file: InputFile) -> InputFile:
 
 
 def _check_reader(file: InputFile, options: StreamOptions) -> None:
-    if file.format is Format.JELLY and find_spec("pyjelly") is None:
-        raise UsageError(
-            f"{file.path}: Jelly needs pyjelly: pip install '.[jelly]' in a clone of spaseq"
-        )
+    if file.format is Format.JELLY and missing("jelly"):
+        raise UsageError(f"{file.path}: Jelly needs {missing('jelly')}")
     n = options.triples_per_event
     if n is not None and n < 1:
         raise InputError(f"triples_per_event must be at least 1, not {n}")

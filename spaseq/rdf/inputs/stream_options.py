@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from spaseq.errors import UsageError
+from spaseq.extras import missing
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.inputs.contexts import NO_CONTEXTS, JsonLdContexts
 from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT, CsvDialect
-from spaseq.rdf.inputs.formats import message_format
+from spaseq.rdf.inputs.formats import Format, message_format
 from spaseq.rdf.terms.term import GENERATED_AT_TIME, is_absolute_iri
 from spaseq.rdf.terms.times import TIME_UNITS
 from spaseq.records import record
@@ -100,7 +101,7 @@ class MessageOptions:
         max_bytes: a larger message is bad input. None sets no bound.
 
     Raises:
-        UsageError: a format or a time rule is unknown.
+        UsageError: a format or a time rule is unknown, or the library of a format is missing.
     """
 
     format: str | None = None
@@ -111,8 +112,9 @@ class MessageOptions:
     def __post_init__(self) -> None:
         if self.time is not None and self.time not in TIME_RULES:
             raise UsageError(f"the time of an event is {' or '.join(TIME_RULES)}, not {self.time}")
-        if self.format is not None:
-            message_format(self.format)
+        is_jelly = self.format is not None and message_format(self.format) is Format.JELLY
+        if is_jelly and missing("jelly"):
+            raise UsageError(f"Jelly needs {missing('jelly')}")
 
     @property
     def identity(self) -> list[str]:

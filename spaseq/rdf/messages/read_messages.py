@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, cast
 
+from spaseq.extras import missing
 from spaseq.limits import Limits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
@@ -197,7 +198,9 @@ def _messages(
     data: IO[bytes], form: Format, options: StreamOptions, report: Report
 ) -> Iterator[MessageLines]:
     limits = options.limits
-    if form is Format.JELLY:
+    if form is Format.JELLY and missing("jelly"):
+        report(None, f"Jelly needs {missing('jelly')}", "")
+    elif form is Format.JELLY:
         from spaseq.rdf.messages.jelly_frames import jelly_messages
 
         yield from jelly_messages(data, limits, report)

@@ -248,12 +248,11 @@ class MessageAcceptance:
 
     def reads_since(self, iri: str) -> float | None:
         """Since when (s, of the monotonic clock) the source of a stream is there; None if it is
-        away, or has brought what is not logged yet."""
+        not, or has brought what is not logged yet."""
         intake = self._intakes.get(iri)
         if intake is None:
             return -math.inf
-        waits = intake.problem or intake.has_more or iri in self._held
-        return None if waits else intake.since
+        return None if intake.has_more or iri in self._held else intake.since
 
     def end_sources(self) -> None:
         """Stop the sources, and wait for them."""

@@ -135,7 +135,7 @@ class Heartbeats:
             clocks: of all partitions.
             watched: what waits for time.
             reads_since: since when (s, as `now`) the source of a stream is there; None if it is
-                away, or something of it is not evaluated yet.
+                not, or something of it is not evaluated yet.
         """
         self._moved = False
         ticking = set[str]()

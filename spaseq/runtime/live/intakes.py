@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spaseq.back_off import BackOff
-from spaseq.connectors.base import AWAY, MessageSource
+from spaseq.connectors.base import BACK, LOST, MessageSource
 from spaseq.errors import SpaseqError, fault_text
 from spaseq.logs.messages import Message, MessageColumns
 from spaseq.logs.stream_log import StreamLog
@@ -23,7 +23,7 @@ _ROOM = 16 * 2**20
 """Bytes of messages that wait at most, besides those of one offer."""
 
 _GOES_ON_S = 10.0
-"""A source that has not failed for so long after it began works again."""
+"""A source that fails after so long begins anew at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +48,16 @@ class LiveStream:
 class StreamIntake:
     """Runs a source in a thread and keeps its messages until the run takes them.
 
-    Attributes:
-        since: since when (s, of the monotonic clock) the source is there, if it has no problem;
-            None before it is connected for the first time.
-
     Args:
         source: where messages come from.
         log: where its messages go; the run appends them.
         wake: called in the thread when there is something to do for the run.
         on_note: told when the broker goes away, and comes back; called in the thread.
         again: makes the source anew after it has failed; None if the failure ends the run.
+
+    Attributes:
+        problem: why the source brings nothing; "" if it is there, or has not failed yet.
+        since: since when (s, of the monotonic clock) the source is there; None if it is not.
     """
 
     def __init__(
@@ -69,8 +69,8 @@ class StreamIntake:
         again: Callable[[], MessageSource | None] | None = None,
     ) -> None:
         self._source, self._wake, self._on_note = source, wake, on_note
-        self._log, self._again = log, again
-        self._problem = self._away = ""
+        self._log, self._again, self._told = log, again, ""
+        self.problem = ""
         self.since: float | None = None
         self.places: Mapping[int, int] = log.places
         self.marks: Mapping[str, str] = log.marks
@@ -92,24 +92,26 @@ class StreamIntake:
     def stopped(self) -> bool:
         return self._stop.is_set()
 
-    @property
-    def problem(self) -> str:
-        """Why the source brings nothing; "" if nothing has failed since it was connected."""
-        return self._away or self._problem
-
     def note(self, text: str) -> None:
-        if text.endswith(AWAY):
-            self._away = text
         self._on_note(text)
 
     def has_partitions(self, count: int) -> None:
         self.partitions = count
 
     def connected(self) -> None:
-        self.since = time.monotonic()  # first: others read it once there is no problem
-        self._problem = self._away = ""
+        if self.since is not None:
+            return
+        self.since = time.monotonic()
+        if self.problem.endswith(LOST):
+            self.note(f"{self._source.address}: {BACK}")
+        self.problem = ""
+
+    def lost(self) -> None:
+        self.since, self.problem = None, f"{self._source.address}: {LOST}"
+        self.note(self.problem)
 
     def offer(self, messages: Sequence[Message]) -> bool:
+        self._told = ""
         if self._bytes > _ROOM:
             return False
         block = MessageColumns.of(messages)
@@ -168,9 +170,10 @@ class StreamIntake:
                     return
                 known = isinstance(error, SpaseqError)
                 reason = str(error) if known else f"{self._source.address}: {fault_text(error)}"
-                if self._problem != reason:
+                self.since, self.problem = None, reason
+                if self._told != reason:
                     self.note(f"{reason}; trying again")
-                self._problem = reason
+                self._told = reason
             except BaseException as error:
                 self._fail(error)
                 return
@@ -190,7 +193,6 @@ class StreamIntake:
         assert source is not None, "it was there before"
         self._source = source
         self.places, self.marks = self._log.places, self._log.marks
-        self._away = ""
 
     def _fail(self, error: BaseException) -> None:
         self._failure = error
