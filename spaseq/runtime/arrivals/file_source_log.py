@@ -37,6 +37,7 @@ COMPACT_EVERY = 50
 """After this many batches the log lists how far every file has been read."""
 
 _RANGES_PER_CORE = 2  # of a large batch
+_LEAST_RANGE = 4 * 2**20  # bytes for which a task pays off
 
 Sizes: TypeAlias = Sequence[Mapping[str, int]]
 """By stream and path: up to which byte a file may be read."""
@@ -240,9 +241,10 @@ class FileSourceLog:
     ) -> list[tuple[FileRange, TimeScan]]:
         """The chosen files divided into ranges, each scanned for its times."""
         total = sum(f.end - f.begin for f in chosen)
-        # Every task costs time, so a large batch is divided into few ranges.
-        most = _RANGES_PER_CORE * (os.cpu_count() or 1)
-        step = max(self._settings.range_bytes, total // most)
+        # Each core has a task, and none many, as each costs time.
+        cores = os.cpu_count() or 1
+        small = min(self._settings.range_bytes, max(total // cores, _LEAST_RANGE))
+        step = max(small, total // (_RANGES_PER_CORE * cores))
         ranges: list[FileRange] = [part for f in chosen for part in stream.divide(f, step)]
         scans = pool.map(scan_times, ranges, [stream.options] * len(ranges))
         return list(zip(ranges, scans, strict=True))

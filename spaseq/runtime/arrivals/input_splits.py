@@ -14,8 +14,8 @@ from typing import NamedTuple
 from spaseq.records import record
 from spaseq.sources.base import Source, Split
 
-FIRST_BYTES = 512 * 2**20
 LEAST_BYTES = 16 * 2**20
+"""A backlog begins with a batch of this size: what queries make of a byte is not known before."""
 
 AIM_SECONDS = 4.0
 """The time a batch is to take. An empty one takes some tenths of a second already, and answers
@@ -75,7 +75,7 @@ class BatchSizer:
     def __init__(self, most: int, now: Callable[[], float] = time.monotonic) -> None:
         self._most, self._now = most, now
         self._begun: tuple[float, float] | None = None  # when the last batch began, and its limit
-        self.bytes = min(most, FIRST_BYTES)
+        self.bytes = min(most, LEAST_BYTES)
 
     def begin(self, size: float | None) -> None:
         """The last batch has ended and the next one begins.

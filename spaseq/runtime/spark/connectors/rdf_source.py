@@ -363,6 +363,7 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         most, last = self._most(limit), self._options.repetition.end
         if start["batch"] < last:
+            self._sizer.begin(most)
             return {"batch": self._log.repeated(start["batch"], last, most)}
         if self._ahead is not None:
             planning, most = self._ahead

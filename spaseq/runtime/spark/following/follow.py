@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import queue
 import threading
 import time
 from collections import Counter
@@ -33,13 +32,15 @@ from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.arrivals.log_depth import depths
 from spaseq.runtime.job.interrupts import until_interrupted
 from spaseq.runtime.job.job import Job, Stats
+from spaseq.runtime.job.slow_start import telling
 from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
 from spaseq.runtime.spark.connectors.topic_source import FollowedTopics, TopicDataSource
 from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPositions
+from spaseq.runtime.spark.following.handover import Batch, Handover, batches
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.following.logged_output import LoggedOutput, until_failure
-from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, PARTIAL, Item, items_of
+from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, PARTIAL, Item
 from spaseq.runtime.spark.session.failures import SPARK_FAILED, spark_errors
 from spaseq.runtime.spark.session.spark_session import session
 from spaseq.runtime.spark.session.worker_python import (
@@ -68,9 +69,6 @@ STATE_SETTINGS = {
 
 _SECOND_STAGE = {"SPASEQ_STAGE": "2"}
 """The environment variable that marks the workers of stage 2."""
-
-_POLL_SECONDS = 0.2
-_SETTLE_POLLS = 200
 
 
 class BatchOutput(Protocol):
@@ -118,14 +116,15 @@ def follow(
         checkpoint.offset_checks.check()
         if checkpoint.lacks_state:
             job.on_note("the state is made anew from the log of files; then the run goes on")
-        handover = _Handover(checkpoint)
+        handover = Handover(checkpoint)
         spark = spark or session()
+        stack.enter_context(telling(job.on_note, handover.doing))
         with worker_python(spark):
-            query = _start(spark, job, options, checkpoint, handover)
+            handover.query = query = _start(spark, job, options, checkpoint, handover)
         try:
             refresh = Refresh(spark, job, checkpoint)
             yield from _Delivery(job, output, query, refresh).all(
-                _batches(query, handover, stop or threading.Event())
+                batches(query, handover, stop or threading.Event())
             )
         finally:
             handover.stop()
@@ -161,7 +160,8 @@ def run(
         columns = [item.name for item in job.plans[0].answers.projection]
     with ExitStack() as stack:
         stack.callback(checkpoint.release)
-        spark = session(master=runtime.master, verbose=runtime.verbose)
+        with telling(job.on_note, lambda: "Spark is starting"):
+            spark = session(master=runtime.master, verbose=runtime.verbose)
         for side in () if resumed else (sides or {}).values():
             side.truncate(0)
         output: LoggedOutput | _FileOutput
@@ -267,7 +267,7 @@ def _naming(checkpoint: Checkpoint) -> Iterator[None]:
 
 
 def _start(
-    spark: Any, job: Job, options: FollowOptions, checkpoint: Checkpoint, handover: _Handover
+    spark: Any, job: Job, options: FollowOptions, checkpoint: Checkpoint, handover: Handover
 ) -> Any:
     """The running StreamingQuery."""
     start_workers(spark, LIKE_DATAFRAMES)
@@ -354,71 +354,6 @@ def sequenced(
 
 
 @dataclass(slots=True)
-class _Batch:
-    """A micro-batch that the caller receives."""
-
-    number: int
-    items: list[tuple[int, Item]]  # by query, then in their order
-    left: int | None = None  # see `Checkpoint.left_to_repeat`
-    done: threading.Event = field(default_factory=threading.Event)
-
-
-class _Stopped(Exception):
-    """The caller has stopped; the present batch is not committed."""
-
-
-class _Handover:
-    """Passes batches from Spark's thread to the caller's; Spark waits until they are done."""
-
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        self._checkpoint = checkpoint
-        self.waiting: queue.SimpleQueue[_Batch] = queue.SimpleQueue()
-        self._stopped = threading.Event()
-
-    def take(self, frame: Any, number: int) -> None:
-        """For `foreachBatch`: returns when the batch may be committed."""
-        self._checkpoint.offset_checks.note(number)
-        rows = sorted(frame.collect(), key=lambda row: (row.query, row.order))
-        items = [*items_of((r.query, r.order, r.payload) for r in rows)]
-        batch = _Batch(number, items, self._checkpoint.left_to_repeat(number))
-        self.waiting.put(batch)
-        while not batch.done.wait(_POLL_SECONDS):
-            # A caller that ends without closing the iterator must not wait for this thread.
-            if self._stopped.is_set() or not threading.main_thread().is_alive():
-                raise _Stopped
-
-    def stop(self) -> None:
-        """Stop waiting: further batches are not committed."""
-        self._stopped.set()
-
-
-def _batches(query: Any, handover: _Handover, stop: threading.Event) -> Iterator[_Batch | None]:
-    """Batches as they come; None while waiting. Asking for the next one commits the last one."""
-    while not stop.is_set():
-        try:
-            batch = handover.waiting.get(timeout=_POLL_SECONDS)
-        except queue.Empty:
-            if not query.isActive:
-                break
-            yield None
-            continue
-        yield batch
-        batch.done.set()
-    _settle(query)
-    error = query.exception()
-    if error is not None:
-        raise error
-
-
-def _settle(query: Any) -> None:
-    """Wait until Spark has committed the last batch."""
-    for _ in range(_SETTLE_POLLS):
-        if not query.isActive or not query.status["isTriggerActive"]:
-            return
-        time.sleep(_POLL_SECONDS / 4)
-
-
-@dataclass(slots=True)
 class _Delivery:
     """Gives batches to the caller and updates the job's counts."""
 
@@ -428,7 +363,7 @@ class _Delivery:
     refresh: Refresh
     _started: float = field(default_factory=time.perf_counter)
 
-    def all(self, batches: Iterator[_Batch | None]) -> Iterator[tuple[int, Answer]]:
+    def all(self, batches: Iterator[Batch | None]) -> Iterator[tuple[int, Answer]]:
         for batch in batches:
             if batch is not None and batch.left is not None:
                 self._repeat(batch.items, batch.left)
@@ -459,7 +394,7 @@ class _Delivery:
             seconds = time.perf_counter() - self._started
             self.job.on_note(f"the state was made anew in {seconds:.1f} s")
 
-    def _one(self, batch: _Batch) -> Iterator[tuple[int, Answer]]:
+    def _one(self, batch: Batch) -> Iterator[tuple[int, Answer]]:
         if self.output is not None:
             self.output.begin(batch.number)
         items, failure = until_failure(batch.items)
