@@ -61,7 +61,7 @@ def is_constant(pattern: n.Pattern) -> bool:
         match waiting.pop():
             case n.Graph() | n.Table() | n.BGP(()):
                 continue
-            case n.BGP() | n.Path() | n.EventBlock() | n.EventName():
+            case n.BGP() | n.Path() | n.EventBlock() | n.EventName() | n.Given():
                 return False
             case n.Filter(expr) | n.Extend(expr=expr) | n.LeftJoin(expr=ast.Node() as expr) as node:
                 if exists_uses(expr):

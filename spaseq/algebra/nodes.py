@@ -22,7 +22,7 @@ Names = frozenset[str]
 def mapped(pattern: n.Pattern, change: Callable[[n.Pattern], n.Pattern]) -> n.Pattern:
     """The pattern with its operands changed; a leaf as it is."""
     match pattern:
-        case n.BGP() | n.Path() | n.Table() | n.EventName():
+        case n.BGP() | n.Path() | n.Table() | n.Given() | n.EventName():
             return pattern
         case n.Join(left, right) | n.Union(left, right) | n.Minus(left, right):
             return type(pattern)(change(left), change(right))
@@ -218,6 +218,13 @@ class Table:
 
 
 @record
+class Given:
+    """One solution: the values that variables have when the pattern is evaluated."""
+
+    variables: tuple[str, ...]
+
+
+@record
 class Project:
     """A sub-SELECT's projection: what it leaves out is hidden from the pattern around it."""
 
@@ -275,6 +282,7 @@ Pattern: TypeAlias = (
     | EventName
     | Extend
     | Table
+    | Given
     | Project
     | Distinct
     | OrderBy
@@ -289,7 +297,7 @@ UNIT = BGP()
 def children(pattern: Pattern) -> tuple[Pattern, ...]:
     """The patterns directly inside a pattern."""
     match pattern:
-        case BGP() | Path() | Table() | EventName():
+        case BGP() | Path() | Table() | Given() | EventName():
             return ()
         case Join(left, right) | Union(left, right) | Minus(left, right):
             return left, right
@@ -329,7 +337,7 @@ def possible(pattern: Pattern) -> Names:
             return possible(inner) | term_variables(name)
         case Extend(inner, variable, _):
             return possible(inner) | {variable}
-        case Table(variables) | EventName(variables=variables):
+        case Table(variables) | Given(variables) | EventName(variables=variables):
             return frozenset(variables)
         case EventBlock(inner):
             return possible(inner)
@@ -346,7 +354,7 @@ def certain(pattern: Pattern) -> Names:
     while isinstance(pattern, LeftJoin | Minus):  # a query may have a thousand OPTIONALs
         pattern = pattern.left
     match pattern:
-        case BGP() | Path() | EventName():
+        case BGP() | Path() | Given() | EventName():
             return possible(pattern)
         case EventBlock(inner):
             return certain(inner)

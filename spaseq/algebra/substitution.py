@@ -39,8 +39,8 @@ from spaseq.lang.variables import (
     pattern_mentions,
 )
 
-Values = Mapping[str, str]
-"""Terms by variable."""
+Values = Mapping[str, str | None]
+"""Terms by variable; None is a term that is known only when the pattern is evaluated."""
 
 Deferred = tuple[ast.Expr, ...]
 
@@ -68,7 +68,7 @@ def substituted(pattern: n.Pattern, values: Values) -> n.Pattern:
             return _knowing(pattern, values, variables)
         case n.Service(name, inner, silent):
             # A query to an endpoint cannot name a blank node.
-            sent = {v: t for v, t in values.items() if t[0] != "_"}
+            sent = {v: t for v, t in values.items() if t is None or t[0] != "_"}
             service = n.Service(_name(name, sent), substituted(inner, sent), silent)
             return _knowing(service, values, possible(pattern))
         case n.Project(inner, variables):
@@ -79,6 +79,47 @@ def substituted(pattern: n.Pattern, values: Values) -> n.Pattern:
             return _knowing(replaced, values, (variable,))
         case _:
             return _with_expressions(pattern, values)
+
+
+def given(pattern: n.Pattern, names: Iterable[str]) -> n.Pattern | None:
+    """The pattern with values that are given when it is evaluated; None if a GRAPH prevents that.
+
+    >>> bgp = n.BGP((n.TriplePattern(ast.Var("x"), "<http://e/p>", ast.Var("y")),))
+    >>> given(bgp, ["x"]) == n.Join(bgp, n.Given(("x",)))
+    True
+    """
+    return _outside_graphs(substituted(pattern, dict.fromkeys(names)))
+
+
+def _outside_graphs(pattern: n.Pattern) -> n.Pattern | None:
+    """The pattern with GRAPH around triple patterns only, where it is around values given later."""
+    if isinstance(pattern, n.Graph):
+        if not _has_given(pattern.pattern):
+            return pattern
+        inner = _outside_graphs(pattern.pattern)
+        is_constant = isinstance(pattern.name, str)
+        return None if inner is None or not is_constant else _in_graph(pattern.name, inner)
+    changed = [_outside_graphs(operand) for operand in n.children(pattern)]
+    operands = iter([operand for operand in changed if operand is not None])
+    return None if None in changed else mapped(pattern, lambda _: next(operands))
+
+
+def _has_given(pattern: n.Pattern) -> bool:
+    return isinstance(pattern, n.Given) or any(map(_has_given, n.children(pattern)))
+
+
+def _in_graph(name: n.PatternTerm, pattern: n.Pattern) -> n.Pattern | None:
+    """The pattern with its triple patterns in a graph; None if it has EXISTS."""
+    match pattern:
+        case n.BGP() | n.Path():
+            return n.Graph(name, pattern)
+        case n.Graph() | n.Given() | n.Table():
+            return pattern
+    if any(map(exists_uses, expressions(pattern))):
+        return None
+    changed = [_in_graph(name, operand) for operand in n.children(pattern)]
+    operands = iter([operand for operand in changed if operand is not None])
+    return None if None in changed else mapped(pattern, lambda _: next(operands))
 
 
 def mentions(expr: ast.Expr) -> frozenset[str]:
@@ -106,7 +147,8 @@ def _knowing(pattern: n.Pattern, values: Values, names: Iterable[str]) -> n.Patt
     known = tuple(sorted(set(names) & values.keys()))
     if not known:
         return pattern
-    return n.Join(pattern, n.Table(known, (tuple(values[v] for v in known),)))
+    row = tuple(values[v] for v in known)
+    return n.Join(pattern, n.Given(known) if None in row else n.Table(known, (row,)))
 
 
 def _triple(triple: n.TriplePattern, values: Values) -> n.TriplePattern:
@@ -114,7 +156,10 @@ def _triple(triple: n.TriplePattern, values: Values) -> n.TriplePattern:
 
 
 def _term(term: n.PatternTerm, values: Values) -> n.PatternTerm:
-    return values.get(term.name, term) if isinstance(term, ast.Var) else term
+    if not isinstance(term, ast.Var):
+        return term
+    value = values.get(term.name)
+    return term if value is None else value
 
 
 def _name(name: n.PatternTerm, values: Values) -> n.PatternTerm:

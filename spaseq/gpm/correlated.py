@@ -13,6 +13,7 @@ from spaseq.algebra.remote import asks_endpoints
 from spaseq.algebra.substitution import substituted
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.single_event.event_graph import EventGraph
 from spaseq.gpm.solution_rows import event_triples
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
@@ -62,6 +63,7 @@ class CorrelatedEvaluator:
         )
         # A strong reference would be a cycle, which keeps a run that is over in memory.
         self.solve = lru_cache(remembered)(partial(CorrelatedEvaluator._solve, proxy(self)))
+        self._graph = lru_cache(1)(_graph_of)  # one event after the other is solved
         self.use(knowledge)
 
     @property
@@ -72,50 +74,29 @@ class CorrelatedEvaluator:
     def use(self, knowledge: KnowledgeBase) -> None:
         """Use another knowledge base from now on."""
         self._knowledge = knowledge.only(self._plan.inputs.kbs)
-        self._plain: dict[int, CorrelatedEvent | None] = {}
-        self._ready: dict[tuple[int, Values], CorrelatedEvent | None] = {}  # by GPM and values
-        self._in_columns: set[int] = set()  # GPMs that need columns whatever the values
+        self._ready: dict[tuple[int, frozenset[str]], CorrelatedEvent | None] = {}
         self.solve.cache_clear()
 
     def _evaluator(self, pattern: Pattern, on_windows: bool = False) -> GpmEvaluator:
         how = self._plan.expressions, self._plan.patterns.evaluation, self._limits
         return GpmEvaluator(pattern, self._knowledge, *how, on_windows=on_windows)
 
-    def _same_for_all(self, gpm: int) -> CorrelatedEvent | None:
-        """What evaluates a GPM on one event without columns, whatever the values, if it can."""
-        if gpm not in self._plain:
+    def _without_columns(self, gpm: int, names: frozenset[str]) -> CorrelatedEvent | None:
+        """What evaluates a GPM with values of some variables on one event, if columns need not."""
+        key = gpm, names
+        if key not in self._ready:
             from spaseq.gpm.single_event.correlated_event import CorrelatedEvent
 
             gpm_plan, expressions = self._plan.patterns.gpms[gpm], self._plan.expressions
-            given = self._evaluator, expressions, self._limits
-            self._plain[gpm] = CorrelatedEvent.of(gpm_plan.pattern, gpm_plan.variables, *given)
-        return self._plain[gpm]
-
-    def _for_values(self, gpm: int, values: Values) -> CorrelatedEvent | None:
-        """The same for some values, once they have come before: it takes as long as columns."""
-        key, ready = (gpm, values), self._ready
-        if key not in ready:
-            if len(ready) >= thresholds.current.remembered_results:
-                ready.clear()
-            ready[key] = None
-        elif ready[key] is None and gpm not in self._in_columns:
-            from spaseq.gpm.single_event.correlated_event import CorrelatedEvent
-
-            gpm_plan, expressions = self._plan.patterns.gpms[gpm], self._plan.expressions
-            given = gpm_plan.variables, self._evaluator, expressions, self._limits
-            pattern = substituted(gpm_plan.pattern, dict(values))
-            ready[key] = CorrelatedEvent.substituted(pattern, *given)
-            if ready[key] is None:
-                self._in_columns.add(gpm)
-        return ready[key]
+            made = gpm_plan.variables, self._evaluator, expressions, self._limits
+            self._ready[key] = CorrelatedEvent.of(gpm_plan.pattern, names, *made)
+        return self._ready[key]
 
     def _rows(self, gpm: int, event: str, values: Values) -> list[Terms] | None:
         """What `_solve` gives; None if columns have to find it."""
-        plain = self._same_for_all(gpm)
-        if plain is not None:
-            return plain.solutions(event_triples(event), dict(values))
-        ready = self._for_values(gpm, values)
-        return None if ready is None else ready.solutions(event_triples(event), {})
+        known = dict(values)
+        ready = self._without_columns(gpm, frozenset(known))
+        return None if ready is None else ready.solutions(self._graph(event), known)
 
     def _solve(self, gpm: int, event: str, values: Values) -> tuple[Terms, ...]:
         """The terms of each solution, in order of the GPM's variables; EVENT stays unbound."""
@@ -145,6 +126,11 @@ class CorrelatedEvaluator:
             for v in gpm_plan.variables
         ]
         return tuple(dict.fromkeys(zip(*columns, strict=True)))
+
+
+def _graph_of(event: str) -> EventGraph:
+    """The graph of a value of EVENT."""
+    return EventGraph(event_triples(event))
 
 
 def _shown(gpm: str, event: str) -> str:

@@ -221,6 +221,8 @@ class PatternOperators:
                 return event_names(pattern, active.source)
             case n.EventBlock():
                 raise AssertionError("EVENT is evaluated on window events only")
+            case n.Given():
+                raise AssertionError("values are given on single events only")
             case n.Service():
                 return self.services.service(pattern, active.given, active.source.lexicon)
 

@@ -30,12 +30,14 @@ Solution: TypeAlias = dict[str, str]
 class EventGraph:
     """The distinct triples of one event, and the same by predicate.
 
-    After `take_parts`, `by_predicate` also has the parts of the event's triple terms.
+    After `take_parts`, `by_predicate` also has the parts of the event's triple terms. `given` are
+    the values of variables for a pattern with `Given`.
     """
 
-    __slots__ = ("by_predicate", "triples")
+    __slots__ = ("by_predicate", "given", "triples")
 
     def __init__(self, triples: Iterable[Triple]) -> None:
+        self.given: Mapping[str, str] = {}
         self.triples = dict.fromkeys(triples)
         self.by_predicate: dict[str, list[Triple]] = {}
         for triple in self.triples:

@@ -87,6 +87,8 @@ class EventOperators:
                 return self._left_join(left, right, expr)
             case n.Extend(inner, variable, expr):
                 return self._extended(inner, variable, expr)
+            case n.Given(variables):
+                return lambda graph: [{v: graph.given[v] for v in variables}]
             case n.Project() | n.Distinct() | n.OrderBy() | n.Slice() | n.Group():
                 return self._sub_select(pattern)
         return None
