@@ -13,7 +13,6 @@ from spaseq.algebra.remote import asks_endpoints
 from spaseq.algebra.substitution import substituted
 from spaseq.gpm.evaluator import EventSolutions, GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.gpm.single_event.event_graph import EventGraph
 from spaseq.gpm.solution_rows import event_triples
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.limits import DEFAULT_LIMITS, Limits
@@ -24,6 +23,7 @@ from spaseq.rdf.program_events import batch_from_events
 
 if TYPE_CHECKING:
     from spaseq.gpm.single_event.correlated_event import CorrelatedEvent
+    from spaseq.gpm.single_event.event_graph import EventGraph
 
 WindowOf: TypeAlias = "Callable[[str], tuple[VerticalPartition, Mapping[str, str]] | None]"
 """The window event that a value of EVENT stands for, with its values of PARTITION BY."""
@@ -130,6 +130,8 @@ class CorrelatedEvaluator:
 
 def _graph_of(event: str) -> EventGraph:
     """The graph of a value of EVENT."""
+    from spaseq.gpm.single_event.event_graph import EventGraph  # few queries need it
+
     return EventGraph(event_triples(event))
 
 
