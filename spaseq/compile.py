@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from spaseq.automaton.program.compiler import TooManyEdges
-from spaseq.errors import Diagnostic, QueryError, QueryText
+from spaseq.errors import Diagnostic, QueryError, QueryText, UsageError
 from spaseq.lang import ast
 from spaseq.lang.lint import lint
 from spaseq.lang.parser import parse_source
@@ -15,6 +17,7 @@ from spaseq.plan.checks import (
     check_services,
     check_windows,
 )
+from spaseq.plan.levels import NoPartialMatches
 from spaseq.plan.planner import plan_query
 from spaseq.plan.planning_options import AS_USUAL, CompileOptions
 from spaseq.plan.query_plan import QueryPlan
@@ -23,6 +26,10 @@ from spaseq.plan.templates import QueryTemplates
 from spaseq.records import record
 
 __all__ = ["Checked", "CompileOptions", "check_query", "compile_query"]
+
+
+NO_PARTIAL_MATCHES = "no-partial-matches"
+"""The code of the warning about a query that runs without its partial matches."""
 
 
 @record
@@ -65,8 +72,8 @@ def check_query(
     `templates` is not parsed; any other may become one.
 
     Raises:
-        UsageError: the evaluator that `options` asks for cannot run the query, or a rule to disable
-            does not exist.
+        UsageError: the evaluator that `options` asks for cannot run the query, a rule to disable
+            does not exist, or `options` ask a query by itself for partial matches that it lacks.
     """
     known_rules(options.disable)
     source = QueryText(text, options.file or "<query>")
@@ -98,13 +105,28 @@ def _checked(source: QueryText, name: str, options: CompileOptions) -> Checked:
         diagnostics += lint(resolved, parsed)
         if not any(d.severity == "error" for d in diagnostics):
             try:
-                plan = plan_query(resolved, name, options)
+                plan, warnings = _planned(resolved, name, options)
+                diagnostics += warnings
             except TooManyEdges as reason:
                 diagnostics.append(_too_large(resolved, reason))
     wrong = {d.span for d in diagnostics if d.severity == "error"}
     shown = [d for d in diagnostics if d.severity == "error" or d.span not in wrong]
     shown.sort(key=lambda d: (d.span.start, d.severity))
     return Checked(source, query, plan, tuple(shown))
+
+
+def _planned(
+    resolved: Resolved, name: str, options: CompileOptions
+) -> tuple[QueryPlan, list[Diagnostic]]:
+    """The plan of a query; beside others without the partial matches that it cannot have."""
+    try:
+        return plan_query(resolved, name, options), []
+    except NoPartialMatches as reason:
+        if not options.several:
+            raise UsageError(f"query {name} has no partial matches: {reason}") from None
+        message, where = f"no partial matches: {reason}", resolved.query.sequence.span
+        warning = Diagnostic("warning", NO_PARTIAL_MATCHES, message, where, resolved.source)
+        return plan_query(resolved, name, replace(options, partial=False)), [warning]
 
 
 def _too_large(resolved: Resolved, reason: TooManyEdges) -> Diagnostic:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from spaseq.api.queries import QueryInput, check_queries, plans_of
-from spaseq.compile import Checked
+from spaseq.compile import NO_PARTIAL_MATCHES, Checked
 from spaseq.compiled import mode
 from spaseq.compiled.cache import has_kernels
 from spaseq.errors import UsageError
@@ -69,7 +70,18 @@ def plan_queries(
                 keep_all()
         if not some:
             return reading_order(plans_of(checked), changing)
+        for each in some:
+            _warn(each, each.plan)
         checked += some
+
+
+def _warn(checked: Checked, plan: QueryPlan | None) -> None:
+    """Tell of a query that runs without the partial matches that were asked for."""
+    for finding in checked.warnings:
+        if finding.code == NO_PARTIAL_MATCHES and plan is not None:
+            logging.getLogger("spaseq").warning(
+                "query %s: %s", plan.identity.title, finding.message
+            )
 
 
 def named(plans: Sequence[QueryPlan], name: str) -> tuple[QueryPlan, ...]:
@@ -127,6 +139,7 @@ class StandingPlanner:
         given = self._planning, True, True, self._templates, file
         checked = [*check_queries(query, *given)]
         plans = named(reading_order(plans_of(checked)), name)
+        _warn(checked[0], plans[0])
         graphs = {**dict.fromkeys(maintained, KbGraph()), **self._knowledge.graphs}
         check_kbs(plans, replace(self._knowledge, graphs=graphs))
         return checked[0], plans[0]

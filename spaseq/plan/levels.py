@@ -37,6 +37,10 @@ _CHOICE = {
 """The rules that choose an evaluator, by name and in order."""
 
 
+class NoPartialMatches(UsageError):
+    """A query can run, but has no partial matches; the message says why."""
+
+
 def prefixes(chain: Chain) -> list[Chain]:
     """The first step, the first two, and so on; a negated step goes with the step after it.
 
@@ -64,7 +68,7 @@ def with_levels(plan: QueryPlan, resolved: Resolved, disabled: Collection[str]) 
     A sequence of one step has no partial matches, and so no levels.
 
     Raises:
-        UsageError: the first steps may end in a negated step under WITHIN n EVENTS.
+        NoPartialMatches: the first steps may end in a negated step under WITHIN n EVENTS.
     """
     chains = prefixes(plan.sequence.chain)
     if isinstance(plan.sequence.window, Counted):
@@ -73,10 +77,9 @@ def with_levels(plan: QueryPlan, resolved: Resolved, disabled: Collection[str]) 
         return plan
     levels = [_level(plan, resolved, chain, disabled) for chain in chains]
     if isinstance(plan.sequence.window, Counted) and any(map(_ends_in_negation, levels)):
-        raise UsageError(
-            f"query {plan.identity.title} has no partial matches: its first steps may end in a "
-            "negated step, because the step after it may be empty, and WITHIN n EVENTS has no end "
-            "for it to wait for"
+        raise NoPartialMatches(
+            "its first steps may end in a negated step, because the step after it may be empty, "
+            "and WITHIN n EVENTS has no end for it to wait for"
         )
     gpms = plan.patterns.gpms
     if "pruned-columns" not in disabled:

@@ -385,3 +385,21 @@ def test_a_followed_run_refuses_files_that_need_an_end(place: Place, out: str) -
     done = place.run(*more, stream="S1=in")
     assert done.status == 2, done.err
     assert "end" in done.err or "cannot grow" in done.err
+
+
+def test_a_query_without_partial_matches_is_warned_of_beside_others(place: Place) -> None:
+    """Alone it is refused; its answers come with the partial matches of the other."""
+    optional = QUERY.replace("SEQ(A; B)", "SEQ(A; B!; C?; D)").replace("1 MINUTES", "9 EVENTS")
+    further = "".join(f"DEFINE GPM {name} ON S1 {{ ?s :price ?{name} }} " for name in "CD")
+    place.write("optional.rq", optional.replace("DEFINE", f"{further}DEFINE", 1))
+    done = place.run("optional.rq", "--partial", "partial.jsonl", "--format", "jsonl")
+    assert done.status == 0
+    assert "optional.rq:6:7: warning: no partial matches: its first steps" in done.err
+    answered = {json.loads(text)["query"] for text in done.out.splitlines()}
+    assert answered == {"optional", "query"}
+    lines = (place.directory / "partial.jsonl").read_text().splitlines()
+    assert {json.loads(text)["query"] for text in lines} == {"query"}
+    given = ["--stream", "S1=stream.nq", "--kb", "kb.ttl", "--runtime", "local"]
+    alone = place.spaseq("run", "optional.rq", *given, "--partial", "partial.jsonl")
+    assert alone.status == 2
+    assert "query optional has no partial matches: its first steps" in alone.err

@@ -146,6 +146,37 @@ def test_first_steps_that_end_in_a_negated_step_are_refused_under_a_window_of_ev
     spaseq.Engine(tables.row_query(row))
 
 
+REFUSED = tables.row_query(Row("", "A; U!; B?; C", "", within="3 EVENTS"))
+OTHER = Row("a1 a2 x x", "A; B", "a1 A>B@2 · a2 A>B@3", within="3 EVENTS")
+
+
+def test_beside_others_such_a_query_runs_without_its_partial_matches(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, found = tmp_path / "stream.nq", list[spaseq.PartialMatch]()
+    path.write_text(tables.nquads("a1 a2 x x c"))
+    queries = [REFUSED, tables.row_query(OTHER)]
+    answers = spaseq.run(queries, {"S": path}, runtime="local", on_partial=found.append)
+    assert [match.query for match in answers] == []  # x takes the answer away
+    assert told(OTHER, [m.partial for m in found]) == OTHER.expected
+    assert {m.query for m in found} == {"query2"}
+    (record,) = caplog.records
+    assert "query query1: no partial matches" in record.getMessage()
+
+
+def test_such_a_query_joins_an_engine_with_partial_matches(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    engine, found = spaseq.Engine(tables.row_query(OTHER), partial=True), list[PartialAnswer]()
+    engine.add(REFUSED, name="further")
+    assert "query further: no partial matches" in caplog.text
+    for second, value in enumerate(OTHER.values.split()):
+        engine.push("S", tables.triples(value, second), 1000 * second)
+    engine.close()
+    found += (m.partial for m in engine.partials())
+    assert told(OTHER, found) == OTHER.expected
+
+
 def _solutions(matcher: PatternStage, row: Row) -> Iterator[SolutionBatch]:
     counter = InstantCounter()
     for second, value in enumerate(row.values.split()):
