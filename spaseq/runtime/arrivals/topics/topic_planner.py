@@ -84,6 +84,7 @@ class TopicPlanner:
         self._topics, self._names, self._ends = topics, names, ends
         self._settings, self._knowledge, self._wall = settings, knowledge, wall
         self._started = int(wall() * 1000)
+        self._away_until: dict[int, int] = {}  # when (ms) topics were away last, by number
         self._known: dict[tuple[int, int], _ReadPartition] = {}
         self._last: dict[tuple[int, int, int], float] = {}  # see `_last_time`
         self._sizes = [float(FIRST_MESSAGE_BYTES)] * len(topics)  # of messages, by topic
@@ -239,6 +240,7 @@ class TopicPlanner:
         at, max_bytes = limits
         parts = [replace(part, begin=part.end) for part in before.partitions]
         if extents is None:
+            self._away_until[number] = at
             return replace(before, partitions=tuple(parts), ties="")
         if len(extents) < len(parts):
             raise self._anew(number)
@@ -281,9 +283,13 @@ class TopicPlanner:
             for n, topic in enumerate(topics)
         ]
         if idle_ms is not None:
-            parts = chain.from_iterable(topic.partitions for topic in topics)
-            pairs = zip(chain.from_iterable(clocks), parts, strict=True)
-            given = [(clock, at - part.since >= idle_ms) for clock, part in pairs]
+            since = [
+                max(part.since, self._away_until.get(n, part.since))  # what was kept may come
+                for n, topic in enumerate(topics)
+                for part in topic.partitions
+            ]
+            pairs = zip(chain.from_iterable(clocks), since, strict=True)
+            given = [(clock, at - heard >= idle_ms) for clock, heard in pairs]
             raise_silent(given, at, before, self._settings)
         return [
             replace(

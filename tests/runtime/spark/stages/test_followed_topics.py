@@ -167,6 +167,24 @@ def test_nothing_is_planned_while_the_servers_are_away(tmp_path: Path) -> None:
     assert len(run.all()) == 1
 
 
+def test_no_partition_is_idle_while_the_servers_are_away(tmp_path: Path) -> None:
+    """What they keep meanwhile must not be late, nor what they get until the time is over again."""
+    topic = MemoryTopic([[event(1, 9000, "y", "none")], [event(2, 1000, "x", "hot")]])
+    run = DrivenTopic(tmp_path, topic, FileSourceSettings(max_ahead_ms=10**15, idle_ms=5000))
+    assert run.all() == []
+    topic.is_away = True
+    assert not run.batch()
+    run.now_ms += 60_000
+    assert not run.batch()
+    topic.partitions[0].append(event(3, 9500, "y", "none"))
+    topic.is_away = False
+    run.batch()
+    run.now_ms += 4000
+    topic.partitions[1] += [event(4, 2000, "x", "cold"), event(5, 9500, "y", "none")]
+    assert len(run.all()) == 1
+    assert not [side for side in run.sides if isinstance(side, LateEvent)]
+
+
 def test_a_run_that_starts_late_leaves_out_what_is_there(tmp_path: Path) -> None:
     topic = MemoryTopic([[event(1, 1000, "x", "hot")]], starts_late=True)
     run = DrivenTopic(tmp_path, topic)
