@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -33,19 +33,18 @@ from spaseq.automaton.program.window import Counted
 from spaseq.automaton.registers.compiled.accumulation import Accumulation, SeenKinds
 from spaseq.automaton.registers.compiled.answers import AskedAnswers
 from spaseq.automaton.registers.compiled.edge_tests import Number
-from spaseq.automaton.registers.compiled.formulas import Formula
 from spaseq.automaton.registers.compiled.replayed_runs import ReplayedRuns
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
+from spaseq.automaton.registers.compiled.solution_numbers import SolutionNumbers
 from spaseq.automaton.run.event_rows import EventRows, GpmRow, known_double
 from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces, Wanted
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import SequenceMatch
-from spaseq.compiled.arrays import Bytes, Float64s, Int64s
+from spaseq.compiled.arrays import Bytes, Float64s
 from spaseq.errors import OtherStateError
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
-from spaseq.rdf.terms.number_kinds import KINDS, OTHER
 from spaseq.stateful import Stateful
 
 if TYPE_CHECKING:
@@ -58,20 +57,6 @@ _EVER = -(2**63)
 """A measure before all others."""
 
 
-def _measured(number: Number, rows: OrderedRows) -> Float64s | Int64s | float:
-    """A number that the place of a solution in its stream gives."""
-    match number.measure:
-        case "time":
-            return rows.time + number.plus
-        case "instant":
-            return rows.ordinal + number.plus
-        case "begin":
-            return rows.number + rows.first_of_instant
-        case "constant":
-            return number.plus
-    return np.nan
-
-
 def _noting_last(
     pieces: Iterable[EnumeratedMatches], number: int, last: Bytes
 ) -> Iterator[EnumeratedMatches]:
@@ -79,17 +64,6 @@ def _noting_last(
     for piece in pieces:
         last[piece.rows[piece.ends[:, 0] - 1] - number] = 1
         yield piece
-
-
-_Double: TypeAlias = Callable[[str | None], tuple[float, int]]
-"""Gives the (float64, kind) of a term, or of None where a variable is unbound."""
-
-_RowNumber: TypeAlias = tuple[int, str, int | None, _Double]
-"""How a number of a single solution is computed from its terms.
-
-It has the index in `RunTables.numbers`, or -1; its name if it is compared by value, or ""; the
-column, None for a constant; and what makes the number.
-"""
 
 
 class RunSequencer(Stateful):
@@ -126,14 +100,9 @@ class RunSequencer(Stateful):
             [(v, i) for i, v in enumerate(gpm.variables) if v in self._accumulation.variables]
             for gpm in (*machine.gpms, GpmColumns(()))  # BARE last
         ]
-        self._measures = [(i, n) for i, n in enumerate(tables.numbers) if n.measure]
-        self._formulas = {
-            n: Formula(n, machine.expressions) for n in tables.numbers if n.formula is not None
-        }
-        self._times = [
-            (i, n.offset_ms) for i, n in enumerate(tables.numbers) if n.offset_ms is not None
-        ]
-        self._row_numbers = [*map(self._row_numbers_of, machine.gpms), []]  # BARE last
+        self._numbers = SolutionNumbers(
+            tables.numbers, self._seen, self._terms, machine.gpms, machine.expressions
+        )
         self._outer: OuterNegations | JudgedMatches | None = None
         if tables.judged:
             from spaseq.automaton.registers.compiled.judged_matches import JudgedMatches
@@ -160,14 +129,14 @@ class RunSequencer(Stateful):
     def run(self, rows: SolutionBatch, watermark: int) -> Iterable[SequenceMatch]:
         """Process rows up to the watermark (ms) that are later than all rows before."""
         if self._python is None and len(rows):
-            rows = self._with_formulas(rows)
+            rows = self._numbers.with_formulas(rows)
             self._check_numbers(rows)
         if self._python is not None:
             return self._python.run(rows, watermark)
         if not len(rows):
             return self._closed(watermark)
         solutions, framed = self._frame.rows(rows)
-        matches = self._advanced(solutions, framed, self._numbers(solutions))
+        matches = self._advanced(solutions, framed, self._numbers.of_rows(solutions))
         return chain(matches, self._closed(watermark)) if self._waits else matches
 
     def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterable[SequenceMatch]:
@@ -178,7 +147,7 @@ class RunSequencer(Stateful):
             return self._closed(watermark)
         rows, framed = self._frame.rows_of(events)
         kinds: dict[str, set[int]] = {}
-        numbers = self._numbers_of(rows, kinds)
+        numbers = self._numbers.of_events(rows, kinds)
         if kinds:
             self._check_kinds(kinds)
         if self._accumulation.numbers and not self._accumulation.holds_of(
@@ -201,7 +170,7 @@ class RunSequencer(Stateful):
         if self.waits:
             return False
         if self._python is None and len(rows):
-            self._prepared = rows, self._with_formulas(rows)
+            self._prepared = rows, self._numbers.with_formulas(rows)
             self._check_numbers(self._prepared[1])
         return self._python is None
 
@@ -209,7 +178,7 @@ class RunSequencer(Stateful):
         """Process rows for which `can_enumerate` is true; see `SetSequencer.enumerated`."""
         before, prepared = self._prepared or (None, rows)
         if before is not rows:
-            prepared = self._with_formulas(rows)
+            prepared = self._numbers.with_formulas(rows)
         self._prepared = None
         solutions, ordered = self._frame.rows(prepared)
         empty = NumberedMatches(ordered.number, self._frame.order, (), self._builder)
@@ -217,11 +186,11 @@ class RunSequencer(Stateful):
         def numbered(pieces: Iterable[EnumeratedMatches]) -> Iterator[NumberedMatches]:
             yield replace(empty, pieces=stored(pieces, most_bytes))
 
-        return self._processed(solutions, ordered, self._numbers(solutions), numbered)
+        return self._processed(solutions, ordered, self._numbers.of_rows(solutions), numbered)
 
     def _check_numbers(self, rows: SolutionBatch) -> None:
         """Hand over to the evaluator in Python if float64 is not exact for these rows."""
-        self._check_kinds(self._kinds(rows))
+        self._check_kinds(self._numbers.kinds(rows))
         if self._accumulation.numbers and not self._accumulation.holds(rows, self._totals):
             self._hand_over()
 
@@ -349,32 +318,6 @@ class RunSequencer(Stateful):
 
     # --- a batch ----------------------------------------------------------------------------------
 
-    def _with_formulas(self, rows: SolutionBatch) -> SolutionBatch:
-        """The rows, with the results of formulas among their numbers, by name."""
-        if not self._formulas:
-            return rows
-        numbers = dict(rows.numbers)
-        for number, formula in self._formulas.items():
-            variable = number.variable
-            numbers[number.name] = (
-                formula.column(rows.values[variable], rows.numbers[variable])
-                if variable
-                else formula.constant(len(rows))
-            )
-        return replace(rows, numbers=numbers)
-
-    def _kinds(self, rows: SolutionBatch) -> dict[str, set[int]]:
-        """The kinds of the compared numbers, where their variables are bound."""
-        by_name: dict[str, set[int]] = {}
-        for number in self._seen.numbers:
-            of_rows, variable = rows.numbers[number.name].kind, number.variable
-            kinds = {kind for kind in KINDS if (of_rows == kind).any()}
-            if variable and OTHER in kinds:  # of unbound variables, or of terms without a number
-                bound = rows.values[variable].bound
-                kinds = {kind for kind in kinds if ((of_rows == kind) & bound).any()}
-            by_name[number.name] = kinds
-        return by_name
-
     def _advanced(
         self, solutions: SolutionBatch | list[GpmRow], rows: OrderedRows, numbers: Float64s
     ) -> Iterator[SequenceMatch]:
@@ -394,8 +337,7 @@ class RunSequencer(Stateful):
         """Process a batch; yields what `matches` makes of the pieces of its matches."""
         outer, bound = self._outer, self._frame.keys.bound
         self._runs.grow(bound)
-        for i, number in self._measures:
-            numbers[i] = _measured(number, rows)
+        self._numbers.measure(numbers, rows)
         self._builder.begin(solutions, rows.number)
         if outer is not None:
             outer.begin(rows, bound, numbers)
@@ -418,59 +360,6 @@ class RunSequencer(Stateful):
         more_rows, more_keys = kept - self._most_rows, keys - self._most_keys
         if more_rows > sizes.forgotten_rows or more_keys > sizes.forgotten_keys:
             self._sweep(self._lowest)
-
-    def _numbers(self, rows: SolutionBatch) -> Float64s:
-        """[numbers, n] the numbers of `RunTables.numbers` for n rows."""
-        numbers = np.empty((len(self._tables.numbers), len(rows)))
-        for i, number in enumerate(self._tables.numbers):
-            if not number.measure:
-                numbers[i] = self._column(number, rows)
-        return numbers
-
-    def _column(self, number: Number, rows: SolutionBatch) -> Float64s | Int64s:
-        if number.offset_ms is not None:
-            return rows.time + number.offset_ms
-        if number.by_term:
-            column = rows.values[number.variable]
-            return self._terms[number.variable].numbers([column], len(rows))
-        return rows.numbers[number.name].value
-
-    def _numbers_of(self, rows: Sequence[GpmRow], new_kinds: dict[str, set[int]]) -> Float64s:
-        """`_numbers` for solutions that came one by one; adds kinds that are new, by name."""
-        numbers, seen = np.empty((len(self._tables.numbers), len(rows))), self._seen.kinds
-        numbers.fill(np.nan)
-        for j, (gpm, (*_, values)) in enumerate(rows):
-            for i, name, column, double in self._row_numbers[gpm]:
-                text = None if column is None else values[column]
-                value, kind = double(text)
-                if i >= 0:
-                    numbers[i, j] = value
-                if name and kind not in seen[name] and (text is not None or column is None):
-                    new_kinds.setdefault(name, set()).add(kind)
-        for i, offset_ms in self._times:
-            numbers[i] = [row[1] + offset_ms for _, row in rows]
-        return numbers
-
-    def _row_numbers_of(self, gpm: GpmColumns) -> list[_RowNumber]:
-        columns: dict[str, int | None] = {v: i for i, v in enumerate(gpm.variables)}
-        columns[""] = None  # a constant has no variable
-        places = {n: i for i, n in enumerate(self._tables.numbers) if not n.measure}
-        return [
-            (
-                places.get(n, -1),
-                n.name if n in self._seen.numbers else "",
-                columns[n.variable],
-                self._double(n),
-            )
-            for n in dict.fromkeys([*places, *self._seen.numbers])
-            if n.variable in columns
-        ]
-
-    def _double(self, number: Number) -> _Double:
-        if number.by_term:
-            terms = self._terms[number.variable]
-            return lambda text: (terms.number((text,)), OTHER)
-        return known_double if number.formula is None else self._formulas[number].of
 
     # --- memory -----------------------------------------------------------------------------------
 
