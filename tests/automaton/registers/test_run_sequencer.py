@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from typing import NoReturn
 
 import pytest
 
@@ -227,6 +228,35 @@ def test_odd_values(odd: str, sequence: str, within: str) -> None:
         events.append(Event(time, 0, 0, {name: solutions(random, name, value, 1)}))
     answers = agreed(compiled, python, events, pieces=[30], restarts=[140, 250])
     assert any(a.first[0] < 150_000 < a.end[0] for a in answers) or "," in sequence
+
+
+WITHOUT_NUMBERS = {
+    "strings": lambda n: f'"s{n % 7}"',
+    "IRIs": lambda n: f"<http://e/{n % 5}>",
+    "times": lambda n: f'"2024-01-{1 + n % 28:02}T00:00:00Z"^^<{XSD}dateTime>',
+    "booleans": lambda n: f'"{str(n % 2 == 0).lower()}"^^<{XSD}boolean>',
+    "languages": lambda n: f'"s{n % 7}"@en',
+    "some numbers": lambda n: integer(n) if n % 3 else f'"s{n}"',
+}
+
+
+@pytest.mark.parametrize("kind", WITHOUT_NUMBERS)
+@pytest.mark.parametrize("sequence", first_of(["A; D: F", "A; N!; B", "A: B; C", "A; R+; L"], 2))
+def test_terms_without_numbers(sequence: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FILTERs that compare them are asked from the first row on: Python never takes over."""
+
+    def taken_over(*given: object) -> NoReturn:
+        raise AssertionError("the evaluator in Python took over")
+
+    monkeypatch.setattr(RunSequencer, "_hand_over", taken_over)
+    compiled, python = plans(query(sequence, used(sequence), "40 SECONDS"))
+    names, random, make = sorted(used(sequence)), Random(7), WITHOUT_NUMBERS[kind]
+    events = []
+    for i in range(400):
+        name, value = random.choice(names), make(random.randrange(3, 100) if i else 3)
+        events.append(Event(1000 * i, 0, 0, {name: solutions(random, name, value, 2)}))
+    answers = agreed(compiled, python, events, pieces=[30], restarts=[140, 250])
+    assert answers or sequence != "A: B; C" or kind in ("IRIs", "languages")
 
 
 def test_a_large_integer_is_compared_as_such() -> None:

@@ -54,6 +54,11 @@ class SeenKinds(Stateful):
             seen |= added
         return not is_new or all(map(self._is_decided, self._compared))
 
+    def variables_without_numbers(self, kinds: Mapping[str, set[int]]) -> frozenset[str]:
+        """The compared variables of which a term, of these kinds, is no number."""
+        names = {name for name, added in kinds.items() if {OTHER, DATE_TIME} & added}
+        return frozenset(n.variable for n in self.numbers if n.variable and n.name in names)
+
     def _is_decided(self, test: EdgeTest) -> bool:
         left, right = self.kinds[test.left.name], self.kinds[test.right.name]
         if OTHER in right and test.operator not in ("=", "!="):

@@ -21,7 +21,7 @@ from spaseq.expr.temporal import Duration
 from spaseq.expr.uses import timestamp_uses
 from spaseq.expr.values import decode
 from spaseq.lang import ast
-from spaseq.lang.variables import is_now, walk
+from spaseq.lang.variables import conjuncts, expression_variables, is_now, walk
 from spaseq.rdf.terms.term import XSD
 from spaseq.records import record
 
@@ -305,6 +305,16 @@ def late_test(conditions: Sequence[ast.Expr], gpm: GpmColumns, taken: tuple[int,
     time = Number(EVENT_TIME, offset_ms=0)
     own = test.of_own if time in test.of_own else (*test.of_own, time)
     return replace(test, of_own=own, taken=taken, late=True)
+
+
+def with_asked(gpms: Sequence[GpmColumns], variables: frozenset[str]) -> list[GpmColumns]:
+    """The GPMs with FILTERs on some variables in a form that no edge test has."""
+
+    def asked(condition: ast.Expr) -> ast.Expr:
+        is_other = expression_variables(condition).isdisjoint(variables)
+        return condition if is_other else ast.Not(ast.Not(condition))
+
+    return [replace(g, conditions=tuple(map(asked, conjuncts(g.conditions)))) for g in gpms]
 
 
 def tests_of(condition: ast.Expr, lookup: Lookup) -> EdgeTests | None:

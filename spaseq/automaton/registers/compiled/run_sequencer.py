@@ -1,8 +1,9 @@
 """The compiled register sequencer: a query's sequence over columns of solutions.
 
-It sorts a batch for the kernels, numbers its keys and terms, and gathers the matches. Once a number
-comes that float64 cannot compare exactly, the evaluator in Python takes over all partial matches,
-for good.
+It sorts a batch for the kernels, numbers its keys and terms, and gathers the matches. If terms of
+the first rows are strings, IRIs or times, Python answers the FILTERs that compare them. Once a
+number comes that float64 cannot compare exactly, the evaluator in Python takes over all partial
+matches, for good.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from spaseq.automaton.batch.match_builder import (
     NumberedMatches,
     stored,
 )
+from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.batch.outer_checks import OuterNegations
 from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.batch.row_store import Interner
@@ -32,7 +34,7 @@ from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.window import Counted
 from spaseq.automaton.registers.compiled.accumulation import Accumulation, SeenKinds
 from spaseq.automaton.registers.compiled.answers import AskedAnswers
-from spaseq.automaton.registers.compiled.edge_tests import Number
+from spaseq.automaton.registers.compiled.edge_tests import Number, with_asked
 from spaseq.automaton.registers.compiled.replayed_runs import ReplayedRuns
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
@@ -83,8 +85,19 @@ class RunSequencer(Stateful):
     )
 
     def __init__(self, machine: Machine) -> None:
-        self._machine, window = machine, machine.window
-        self._tables = tables = run_tables(machine.program, machine.gpms, machine.partition, window)
+        self._machine = machine
+        self._begin(frozenset())
+
+    def _begin(self, asked: frozenset[str]) -> None:
+        """Begin without runs; FILTERs on the variables `asked` are asked tests.
+
+        Raises:
+            NoKernel: the register kernel cannot run that.
+        """
+        machine, window = self._machine, self._machine.window
+        gpms = with_asked(machine.gpms, asked) if asked else machine.gpms
+        self._tables = tables = run_tables(machine.program, gpms, machine.partition, window)
+        self._asked = asked
         self._builder = MatchBuilder(machine)
         self._terms = {n.variable: Interner() for n in tables.numbers if n.by_term}
         replayed = None
@@ -148,8 +161,8 @@ class RunSequencer(Stateful):
         rows, framed = self._frame.rows_of(events)
         kinds: dict[str, set[int]] = {}
         numbers = self._numbers.of_events(rows, kinds)
-        if kinds:
-            self._check_kinds(kinds)
+        if kinds and self._check_kinds(kinds):
+            return self.run_events(events, watermark)
         if self._accumulation.numbers and not self._accumulation.holds_of(
             self._accumulated(events), self._totals
         ):
@@ -190,17 +203,37 @@ class RunSequencer(Stateful):
 
     def _check_numbers(self, rows: SolutionBatch) -> None:
         """Hand over to the evaluator in Python if float64 is not exact for these rows."""
-        self._check_kinds(self._numbers.kinds(rows))
+        while self._check_kinds(self._numbers.kinds(rows)):
+            pass
         if self._accumulation.numbers and not self._accumulation.holds(rows, self._totals):
             self._hand_over()
 
-    def _check_kinds(self, kinds: Mapping[str, set[int]]) -> None:
-        """Hand over to the evaluator in Python if float64 no longer decides all comparisons.
+    def _check_kinds(self, kinds: Mapping[str, set[int]]) -> bool:
+        """Let Python answer comparisons that float64 does not decide.
+
+        The terms of the first rows say which FILTERs are asked tests from the beginning on; then
+        the kinds must be checked anew, and the result is true. Later the evaluator in Python takes
+        over.
 
         `kinds` are the kinds of terms that have come, by the name of the number.
         """
+        if self._lowest is None:
+            asked = self._seen.variables_without_numbers(kinds)
+            if asked and self._ask(asked):
+                return True
         if not self._seen.add(kinds):
             self._hand_over()
+        return False
+
+    def _ask(self, variables: frozenset[str]) -> bool:
+        """Begin anew with asked tests of more variables, if the kernel can run them."""
+        if self._machine.carried is not None or variables <= self._asked:
+            return False
+        try:
+            self._begin(self._asked | variables)
+        except NoKernel:
+            return False
+        return True
 
     def _hand_over(self) -> None:
         """Let the evaluator in Python go on, if it does not yet."""
@@ -299,7 +332,7 @@ class RunSequencer(Stateful):
         beyond = len(self._builder.store) - self._most_rows
         if beyond > thresholds.current.written_rows and self._lowest is not None:
             self._sweep(self._lowest)
-        return self._tables.layout, super().snapshot()
+        return " ".join([self._tables.layout, *sorted(self._asked)]), super().snapshot()
 
     def restore(self, state: Any) -> None:
         """Go on from a state.
@@ -311,10 +344,13 @@ class RunSequencer(Stateful):
         if layout is None:
             self._python = PartitionSequencer(self._machine)
             self._python.restore(kept)
-        elif layout != self._tables.layout:
+            return
+        layout, *asked = layout.split(" ")
+        if asked:
+            self._begin(frozenset(asked))
+        if layout != self._tables.layout:
             raise OtherStateError("the state is of a version of spaseq that keeps other registers")
-        else:
-            super().restore(kept)
+        super().restore(kept)
 
     # --- a batch ----------------------------------------------------------------------------------
 
