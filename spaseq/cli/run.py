@@ -40,6 +40,7 @@ from spaseq.cli.side_outputs import SideOutputs
 from spaseq.compile import Checked
 from spaseq.errors import SpaseqError, UsageError
 from spaseq.options import RunOptions, RuntimeOptions
+from spaseq.plan.changing_graphs import connected
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.bounded_run import batches_of
 from spaseq.runtime.job.job import Job
@@ -142,7 +143,8 @@ def follow_directory(
     progress = ProgressLine()
     with ExitStack() as stack:
         sides = stack.enter_context(SideOutputs(chosen[SideOptions], append=True))
-        job = replace(_job(plans, (), options, chosen, sides, progress), plans=())
+        job = _job(connected(plans), (), options, chosen, sides, progress)
+        job = replace(job, plans=())
         stack.enter_context(_metrics(job, chosen[OutputOptions].metrics_port))
         stack.push(partial(_write_stats, job, chosen[OutputOptions].stats))
         stack.callback(progress.clear)

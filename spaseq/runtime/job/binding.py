@@ -142,7 +142,8 @@ def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
             if iri not in graphs and iri not in changing:
                 loaded = ", ".join(f"<{g}>" for g in sorted(graphs)) or "none"
                 raise InputError(
-                    f"the knowledge base has no graph <{iri}>, which the query names "
+                    f"the knowledge base has no graph <{iri}>, which query "
+                    f"{plan.identity.title} names "
                     f"(loaded: {loaded}): give --kb '{iri}=PATH'"
                 )
         for iri in plan.inputs.services:

@@ -107,6 +107,28 @@ def test_files_come_change_and_go(
     assert run.lines("b") == [line.replace('"q"', '"b"') for line in rest]
 
 
+MAINTAINS = f"""PREFIX : <http://example/>
+MAINTAIN GRAPH :last AS DELETE {{ ?x :last ?any }} INSERT {{ ?x :last ?state }}
+FROM STREAM S <{IRI}> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?x :is ?state }} }}"""
+READS = f"""PREFIX : <http://example/>
+SELECT ?x WITHIN 1 SECONDS FROM STREAM S <{IRI}> FROM NAMED :last
+WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?y :is "cold" GRAPH :last {{ ?x :last "hot" }} }} }}"""
+
+
+def test_a_query_of_the_first_ones_reads_a_graph_that_another_maintains(
+    tmp_path: Path, server: NatsServer, queries: Path
+) -> None:
+    (queries / "a.rq").write_text(READS)
+    (queries / "b.rq").write_text(MAINTAINS)
+    run = Watched(tmp_path, server, queries)
+    given = [event(1, 1000, "x", "hot"), event(2, 2000, "y", "cold"), event(3, 9000, "y", "none")]
+    server.publish("road.loops", given)
+    run.has("a", 1)
+    run.stop()
+    (line,) = run.lines("a")
+    assert json.loads(line)["bindings"]["x"]["value"] == "http://example/x"
+
+
 KEYED = f"""PREFIX : <http://example/> SELECT ?x WITHIN 1 SECONDS PARTITION BY (?x)
 FROM STREAM S <{IRI}> WHERE {{ SEQ(A : B : C)
   DEFINE GPM A ON S {{ ?x :is "hot" }} DEFINE GPM B ON S {{ ?x :is "warm" }}
