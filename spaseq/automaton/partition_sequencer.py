@@ -84,8 +84,10 @@ class PartitionSequencer(Stateful):
 
     suppressed = 0  # the engine applies the limit to the matches
 
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
+    def __init__(self, machine: Machine, split: tuple[str, ...] = ()) -> None:
+        """Each partition is split by the values of the variables `split`, which all steps bind."""
+        self._machine, self.split = machine, split
+        self._variables = *machine.partition, *split
         self._reader = SolutionReader(machine)
         self._read = lru_cache(thresholds.current.remembered_solutions)(self._reader.of)
         ends = [e for s in machine.program.automaton.states for e in s.acceptances]
@@ -102,12 +104,12 @@ class PartitionSequencer(Stateful):
         Afterwards nothing at or before the watermark may follow.
         """
         machine = self._machine
-        entries = entries_of(rows, machine.gpms, machine.partition)
+        entries = entries_of(rows, machine.gpms, self._variables)
         return self._run(entries, watermark)
 
     def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterator[SequenceMatch]:
         """Process the rows of a few single events, like `run`."""
-        entries = entries_of_events(events, self._machine.gpms, self._machine.partition)
+        entries = entries_of_events(events, self._machine.gpms, self._variables)
         return self._run(entries, watermark)
 
     def _run(self, entries: Iterable[Entry], watermark: int) -> Iterator[SequenceMatch]:
@@ -126,12 +128,16 @@ class PartitionSequencer(Stateful):
                 self._sweep(time)
         yield from self._closed(watermark)
 
+    def _own(self, key: PartitionKey) -> PartitionKey:
+        """The values of PARTITION BY of a split partition."""
+        return key[: len(self._machine.partition)]
+
     def close(self) -> Iterator[SequenceMatch]:
         """All streams have ended, so every window closes."""
         yield from self._closed(None)
 
     def partition(self, key: PartitionKey) -> RegisterEvaluator:
-        """The evaluator of one partition; it is made at the partition's first event."""
+        """The evaluator of one partition, made at the partition's first event."""
         partition = self._partitions.get(key)
         if partition is None:
             partition = self._partitions[key] = RegisterEvaluator(self._machine)
@@ -163,7 +169,7 @@ class PartitionSequencer(Stateful):
         counts = Counter[Member]()
         for key, partition in self._partitions.items():
             if limit.variable is None:
-                counts[limit.member(key)] += partition.live_runs(self._now)
+                counts[limit.member(self._own(key))] += partition.live_runs(self._now)
             else:
                 counts += partition.live_runs_by(limit.variable, self._now)
         return counts
@@ -177,8 +183,10 @@ class PartitionSequencer(Stateful):
         if limit.variable is not None:
             self._drop(limit.variable, over)
             return
-        gone = [key for key in self._partitions if limit.member(key) in over]
-        self._pending = [match for match in self._pending if limit.member(match[2]) not in over]
+        gone = [key for key in self._partitions if limit.member(self._own(key)) in over]
+        self._pending = [
+            match for match in self._pending if limit.member(self._own(match[2])) not in over
+        ]
         heapq.heapify(self._pending)
         for key in gone:
             del self._partitions[key]
@@ -203,12 +211,11 @@ class PartitionSequencer(Stateful):
             if wanted is not None and carried is not None:
                 is_wanted = partial(_is_wanted, wanted, carried)
                 waiting.update(partition.live_states(places, is_wanted))
-            elif wanted is None or wanted(key):
+            elif wanted is None or wanted(self._own(key)):
                 waiting.update(partition.live_states(places))
         for _, _, key, match in self._pending:
-            if carried is not None:
-                key = (self._first(match, carried),)
-            if wanted is None or wanted(key):
+            own = self._own(key) if carried is None else (self._first(match, carried),)
+            if wanted is None or wanted(own):
                 waiting[places.end(match.trace[-1][0])] += 1
         return LiveStates(program, +waiting, self._machine.counts.taken_so_far(wanted))
 

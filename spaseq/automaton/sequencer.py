@@ -134,7 +134,7 @@ def sequencer(machine: Machine, numbers_rows: bool = False) -> AnySequencer:
             return SingleStepSequencer(machine)
         case "compiled-chain" | "compiled-compact":
             return _set_sequencer(machine)
-    return PartitionSequencer(machine)
+    return PartitionSequencer(machine, machine.key)
 
 
 def _set_sequencer(machine: Machine) -> SetSequencer:

@@ -235,6 +235,8 @@ def signature(plan: QueryPlan, title: str, text: Callable[[], str]) -> Signature
         state += "\nconsumes"
     if plan.answers.distinct and plan.sequence.key.variables is None:
         state += "\nas one"  # earlier versions split it
+    if evaluator == "registers" and plan.sequence.own_key:
+        state += "\nsplit by key"
     if plan.answers.computed:
         state += "\ncomputed"
     if plan.levels:

@@ -337,6 +337,11 @@ class SequencePlan:
     evaluator: EvaluatorChoice
 
     @property
+    def own_key(self) -> tuple[str, ...]:
+        """The variables of `key` that are none of PARTITION BY's."""
+        return tuple(v for v in self.key.variables or () if v not in self.partition)
+
+    @property
     def own_partition(self) -> tuple[str, ...]:
         """The variables of PARTITION BY as written: without the number of a family's member."""
         return tuple(v for v in self.partition if not is_made(v))

@@ -8,7 +8,7 @@ from spaseq.automaton.run.machine import CorrelatedSolver, Machine
 from spaseq.automaton.run.waiting_limit import WaitingLimit
 from spaseq.lang.shapes import QUERY
 from spaseq.options import StageOptions
-from spaseq.plan.evaluators import consumes, program_of, selects
+from spaseq.plan.evaluators import SET_EVALUATORS, consumes, program_of, selects
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
 
 
@@ -34,7 +34,7 @@ def machine_of(
         plan.expressions,
         evaluator=evaluator.name,
         partition=partition,
-        key=evaluator.key,
+        key=evaluator.key if evaluator.name in SET_EVALUATORS else sequence.own_key,
         strategy=plan.answers.strategy if selects(plan) else "ALL",
         streams=plan.inputs.sources,
         limit=limit,

@@ -111,7 +111,7 @@ class Machine:
     expressions: Options = Options()  # noqa: RUF009 - frozen
     evaluator: str = "registers"
     partition: tuple[str, ...] = ()  # variables
-    key: tuple[str, ...] = ()  # variables by which the compact evaluator splits a partition
+    key: tuple[str, ...] = ()  # variables by which the evaluator splits a partition
     strategy: Strategy = "ALL"  # the selection that the evaluator applies itself
     streams: Sequence[str] = ()  # IRIs, for the positions that a selection compares
     limit: int | None = None  # matches of one instant, if the evaluator applies the limit

@@ -21,6 +21,7 @@ from spaseq.automaton.registers.python.register_evaluator import (
 )
 from spaseq.automaton.run.event_rows import GpmRow
 from spaseq.automaton.run.machine import Machine
+from spaseq.automaton.run.matches import PartitionKey
 from spaseq.automaton.run.partition_match import PartitionMatch
 from spaseq.automaton.run.runs import Candidate, Obligation, Rivals, Row
 
@@ -33,13 +34,18 @@ def hand_over(
     outer: OuterNegations | JudgedMatches | None,
 ) -> PartitionSequencer:
     """A sequencer in Python with the partial matches as they are now."""
-    return _HandOver(machine, builder).sequencer(tables, runs, outer)
+    return _HandOver(machine, tables, builder).sequencer(tables, runs, outer)
+
+
+def python_sequencer(machine: Machine, tables: RunTables) -> PartitionSequencer:
+    """A sequencer in Python for what a register kernel has run; checks of matches split nothing."""
+    return PartitionSequencer(machine, () if tables.judged else machine.key)
 
 
 class _HandOver:
-    def __init__(self, machine: Machine, builder: MatchBuilder) -> None:
+    def __init__(self, machine: Machine, tables: RunTables, builder: MatchBuilder) -> None:
         self._machine, self._builder = machine, builder
-        self._sequencer = PartitionSequencer(machine)
+        self._sequencer = python_sequencer(machine, tables)
         self._rivals = dict[tuple[int, int], Rivals]()  # by run before a bracket, and bracket
 
     def sequencer(
@@ -53,8 +59,15 @@ class _HandOver:
             self._waiting_matches(outer)
         return self._sequencer
 
+    def _key(self, row: GpmRow) -> PartitionKey:
+        """The key of the partition that a solution is in."""
+        gpm, (*_, values) = row
+        split = self._sequencer.split
+        columns = self._machine.gpms[gpm].variables
+        return *self._builder.partition_of(row), *(values[columns.index(v)] for v in split)
+
     def _partition(self, row: GpmRow) -> RegisterEvaluator:
-        partition = self._sequencer.partition(self._builder.partition_of(row))
+        partition = self._sequencer.partition(self._key(row))
         assert isinstance(partition, RegisterEvaluator)
         return partition
 
@@ -74,7 +87,7 @@ class _HandOver:
             if run.edge >= len(steps):
                 end = tables.closings[run.edge - len(steps)]
                 free = _may_leave(self._machine.program, tables, runs, run, end)
-                key = self._builder.partition_of(taken[run.path[0][1]])
+                key = self._key(taken[run.path[0][1]])
                 self._sequencer.wait(key, partition.closing(end, path, run.origin, free))
                 continue
             step = steps[run.edge]
@@ -131,9 +144,8 @@ class _HandOver:
             for end, origin, close in zip(*(c.tolist() for c in columns), strict=True):
                 trace = tuple([rows[n] for n in matches.rows[begin:end].tolist()])
                 self._partition(trace[0])
-                self._sequencer.wait(
-                    self._builder.partition_of(trace[0]), self._match(trace, origin, close, last)
-                )
+                match = self._match(trace, origin, close, last)
+                self._sequencer.wait(self._key(trace[0]), match)
                 begin = end
 
     def _match(

@@ -29,7 +29,6 @@ from spaseq.automaton.batch.outer_checks import OuterNegations
 from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.batch.row_store import Interner
 from spaseq.automaton.batch.waiting_matches import closing_states
-from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.window import Counted
 from spaseq.automaton.registers.compiled.accumulation import Accumulation, SeenKinds
@@ -50,10 +49,14 @@ from spaseq.rdf.columns.term_columns import distinct
 from spaseq.stateful import Stateful
 
 if TYPE_CHECKING:
+    from spaseq.automaton.partition_sequencer import PartitionSequencer
     from spaseq.automaton.registers.compiled.carried_members import CarriedMembers
     from spaseq.automaton.registers.compiled.judged_matches import JudgedMatches
 
 T = TypeVar("T")
+
+_IN_PYTHON = "in Python"
+"""In the place of a layout: the evaluator in Python has taken over."""
 
 _EVER = -(2**63)
 """A measure before all others."""
@@ -326,9 +329,9 @@ class RunSequencer(Stateful):
         return LiveStates(program, +waiting, self._machine.counts.taken_so_far(wanted))
 
     def snapshot(self) -> object:
-        """The state, after the layout of its registers and edges; no layout if Python runs it."""
+        """The state, after the layout of its registers and edges."""
         if self._python is not None:
-            return None, self._python.snapshot()
+            return _IN_PYTHON, self._python.snapshot()
         beyond = len(self._builder.store) - self._most_rows
         if beyond > thresholds.current.written_rows and self._lowest is not None:
             self._sweep(self._lowest)
@@ -341,11 +344,13 @@ class RunSequencer(Stateful):
             OtherStateError: runs had other registers or edges. Nothing has changed.
         """
         layout, kept = state
-        if layout is None:
-            self._python = PartitionSequencer(self._machine)
+        if layout == _IN_PYTHON:
+            from spaseq.automaton.registers.compiled.hand_over import python_sequencer
+
+            self._python = python_sequencer(self._machine, self._tables)
             self._python.restore(kept)
             return
-        layout, *asked = layout.split(" ")
+        layout, *asked = (layout or "").split(" ")
         if asked:
             self._begin(frozenset(asked))
         if layout != self._tables.layout:
