@@ -339,9 +339,10 @@ class _Testing:
             if remaining is None:
                 return None
             tests += remaining
-        if asked:
-            known = self._bound.possibly[source] - self._begun_afresh(asked, edge, take)
-            tests.append(asked_test(asked, self._gpms[take.gpm], known))
+        # Each by itself: fewer terms decide it, so it is asked less often. Few terms are equal.
+        for condition in sorted(asked, key=_is_equality, reverse=True):
+            known = self._bound.possibly[source] - self._begun_afresh([condition], edge, take)
+            tests.append(asked_test([condition], self._gpms[take.gpm], known))
         if of_whole and step is not None:
             test = asked_test(of_whole, self._gpms[take.gpm], frozenset())
             tests.append(replace(test, taken=(step.id, edge.id)))
@@ -480,6 +481,12 @@ class _Testing:
             variable, before = ast.Var(name), ast.Prev(ast.Var(name))
             unbound = ast.Not(ast.Call("BOUND", (before,)))
             yield ast.Or((unbound, ast.Call("SAMETERM", (variable, before))))
+
+
+def _is_equality(condition: ast.Expr) -> bool:
+    while isinstance(condition, ast.Not):
+        condition = condition.operand
+    return isinstance(condition, ast.Compare) and condition.op == "="
 
 
 def _outer_negations(program: Program) -> tuple[OuterNegation, ...]:
