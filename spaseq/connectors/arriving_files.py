@@ -261,6 +261,8 @@ class ArrivingFiles(MessageSource):
 
     def read(self, intake: Intake) -> None:
         reading = _FilesReading(self, intake)
+        intake.connected(is_behind=True)
+        reading.once()
         intake.connected()
         while not intake.stopped:
             if not reading.once():

@@ -104,10 +104,11 @@ class Intake(Protocol):
         """
         ...
 
-    def connected(self) -> None:
+    def connected(self, is_behind: bool = False) -> None:
         """Say that the connection stands: before the first message, and when it is back.
 
-        From then on silence means that there are no messages. A source may say so again.
+        From then on silence means that there are no messages, unless the source `is_behind`: it
+        says so again once it has offered what its broker kept. It may say so more often.
         """
         ...
 

@@ -232,7 +232,8 @@ class _KafkaReading:
     def __init__(self, address: Address, intake: Intake) -> None:
         self._address, self._intake = address, intake
         self._away = False
-        self._topic = TopicConsumer(address, self._note_away)
+        self._behind = set[int]()  # the partitions whose end has not been reached yet
+        self._topic = TopicConsumer(address, self._note_away, **{"enable.partition.eof": True})
         self._consumer = self._topic.consumer
 
     def _note_away(self) -> None:
@@ -241,25 +242,33 @@ class _KafkaReading:
     def run(self) -> None:
         """Read until the intake stops; the library itself connects again."""
         self._consumer.assign(self._start())
-        self._intake.connected()
+        self._intake.connected(is_behind=True)
         told, looked = False, time.monotonic()
         while not self._intake.stopped:
-            messages = [
-                message for message in self._polled() if self._topic.is_message(message, _DROPPED)
-            ]
+            polled = self._polled()
+            messages = [each for each in polled if self._topic.is_message(each, _DROPPED)]
             if self._away and not told:
                 self._intake.lost()
                 told = True
             is_there = bool(messages)
             if is_there:
-                self._intake.connected()
+                self._intake.connected(bool(self._behind))
                 offer(self._intake, block_of(messages))
+            if self._behind and self._have_ended(polled):
+                self._intake.connected()
             if time.monotonic() - looked > (_AWAY_S if told else _LOOK_S):
                 is_there = self._look(_AWAY_S if told else _TIMEOUT_S) or is_there
                 looked = time.monotonic()
             if is_there:
                 self._away = told = False
-                self._intake.connected()
+                self._intake.connected(bool(self._behind))
+
+    def _have_ended(self, polled: Sequence[Any]) -> bool:
+        """Whether all partitions have been read to their ends, the last ones now."""
+        end = self._topic.kafka.KafkaError._PARTITION_EOF
+        errors = [each for each in polled if each.error() is not None]
+        self._behind -= {each.partition() for each in errors if each.error().code() == end}
+        return not self._behind
 
     def _polled(self) -> list[Any]:
         """What has come, or comes soon. The library waits the whole time unless all have come."""
@@ -274,6 +283,7 @@ class _KafkaReading:
         """
         try:
             self._count = self._topic.partitions()
+            self._behind.update(range(self._count))
             self._intake.has_partitions(self._count)
             self._is_late = starts_late(self._address)
             return [self._place(partition) for partition in range(self._count)]

@@ -171,7 +171,7 @@ class _NatsReading:
         connection = await _connected(self._address, closed)
         try:
             subscription = await self._subscribed(connection.jetstream(timeout=_TIMEOUT_S))
-            self._intake.connected()
+            self._intake.connected(is_behind=True)
             await self._pass_on(subscription)
         except SpaseqError as error:
             if again and not isinstance(error, InputError):
@@ -259,8 +259,13 @@ class _NatsReading:
     async def _pass_on(self, subscription: Any) -> None:
         """Offer what arrives to the intake."""
         loop = asyncio.get_running_loop()
-        looked = loop.time()
+        looked, is_behind = loop.time(), True
+        info = await self._look(subscription)
+        kept = info.delivered.consumer_seq + info.num_pending
         while not self._intake.stopped:
+            if is_behind and self._consumed >= kept and not self._waiting:
+                self._intake.connected()
+                is_behind = False
             if not self._waiting and not self._lost.is_set():
                 await self._next_arrival()
             given, self._waiting = self._waiting, []
@@ -282,12 +287,12 @@ class _NatsReading:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._arrived.wait(), 0.1)
 
-    async def _look(self, subscription: Any) -> None:
-        """Find out whether the consumer is still there."""
+    async def _look(self, subscription: Any) -> Any:
+        """What the server knows of the consumer, if that is still there."""
         from nats.js import errors
 
         try:
-            await subscription.consumer_info()
+            return await subscription.consumer_info()
         except (TimeoutError, errors.Error) as error:
             raise _ConnectionLost from error
 

@@ -32,6 +32,7 @@ class ListIntake:
         self.messages: list[Message] = []
         self.partitions = 1
         self.is_connected = False
+        self.kept: int | None = None  # how many messages there were when it was not behind
         self.notes: list[str] = []
         self._address = source.address
         self.failure: BaseException | None = None
@@ -73,7 +74,9 @@ class ListIntake:
     def note(self, text: str) -> None:
         self.notes.append(text)
 
-    def connected(self) -> None:
+    def connected(self, is_behind: bool = False) -> None:
+        if not is_behind and self.kept is None:
+            self.kept = len(self.messages)
         if self.notes and self.notes[-1].endswith(LOST):
             self.note(f"{self._address}: {BACK}")
         self.is_connected = True
@@ -91,6 +94,14 @@ class ListIntake:
             raise self.failure
         assert len(self.messages) >= count, (len(self.messages), self.notes)
         return self.messages
+
+    def wait_for_kept(self) -> int:
+        """How many messages the source had given when it was not behind any more."""
+        end = time.monotonic() + 60
+        while self.kept is None and time.monotonic() < end and self.failure is None:
+            time.sleep(0.02)
+        assert self.kept is not None, (self.failure, self.notes)
+        return self.kept
 
     def stop(self) -> None:
         self._stop.set()

@@ -51,6 +51,18 @@ def test_messages_of_each_partition_come_in_order(kafka: KafkaMock) -> None:
         assert {m.media_type for m in mine[:20]} == {"application/trig"}
 
 
+@pytest.mark.parametrize("kept", [0, 1, 2000])
+def test_a_source_is_behind_until_it_has_given_what_the_servers_kept(
+    kafka: KafkaMock, kept: int
+) -> None:
+    kafka.make_topic("road")
+    for partition in range(2):
+        kafka.publish("road", numbers(0, kept), partition)
+    intake = ListIntake(source_at(f"kafka://{kafka.host}/road"))
+    assert intake.wait_for_kept() == 2 * kept
+    intake.stop()
+
+
 def test_a_source_goes_on_behind_the_logged_places(kafka: KafkaMock) -> None:
     for partition in range(2):
         kafka.publish("road", numbers(0, 10), partition)

@@ -46,6 +46,18 @@ def test_messages_come_in_order_with_their_sequence_numbers(server: NatsServer) 
     assert found[30].media_type == ""
 
 
+@pytest.mark.parametrize("kept", [0, 1, 5000])
+def test_a_source_is_behind_until_it_has_given_what_the_server_kept(
+    server: NatsServer, kept: int
+) -> None:
+    server.make_stream("ROAD", "road.>")
+    server.publish("road.loops", numbers(0, kept))
+    server.publish("road.other", numbers(0, 3))
+    intake = ListIntake(source(server))
+    assert intake.wait_for_kept() == kept
+    intake.stop()
+
+
 def test_a_source_goes_on_behind_the_logged_place(server: NatsServer) -> None:
     server.make_stream("ROAD", "road.>")
     server.publish("road.loops", numbers(0, 10))

@@ -57,7 +57,8 @@ class StreamIntake:
 
     Attributes:
         problem: why the source brings nothing; "" if it is there, or has not failed yet.
-        since: since when (s, of the monotonic clock) the source is there; None if it is not.
+        since: since when (s, of the monotonic clock) the source is there, and not behind; None if
+            it is not.
     """
 
     def __init__(
@@ -98,10 +99,11 @@ class StreamIntake:
     def has_partitions(self, count: int) -> None:
         self.partitions = count
 
-    def connected(self) -> None:
+    def connected(self, is_behind: bool = False) -> None:
         if self.since is not None:
             return
-        self.since = time.monotonic()
+        if not is_behind:
+            self.since = time.monotonic()
         if self.problem.endswith(LOST):
             self.note(f"{self._source.address}: {BACK}")
         self.problem = ""

@@ -105,26 +105,32 @@ def test_a_fault_of_a_source_stops_this_source_for_a_while(tmp_path: Path) -> No
 
 
 class Slow(MessageSource):
-    """It takes a while until it is connected."""
+    """It takes a while until it is connected, and until it has given what its broker kept."""
 
-    def __init__(self, answers: threading.Event) -> None:
+    def __init__(self, steps: list[threading.Event]) -> None:
         super().__init__(Address("slow", "h", "x"))
-        self._answers = answers
+        self._steps = steps
 
     def read(self, intake: Intake) -> None:
-        self._answers.wait(20)
+        self._steps[0].wait(20)
+        intake.connected(is_behind=True)
+        intake.offer([Message(b"m", 0, UNNUMBERED)])
+        self._steps[1].wait(20)
         intake.connected()
         while not intake.stopped:
             time.sleep(0.01)
 
 
-def test_a_source_is_not_there_before_it_is_connected(tmp_path: Path) -> None:
-    """Its stream must not become idle meanwhile: that makes late what the broker has kept."""
-    answers, log = threading.Event(), StreamLog(tmp_path / "log")
-    intake = StreamIntake(Slow(answers), log, lambda: None, lambda _: None)
+def test_a_source_is_not_there_before_it_has_given_what_its_broker_kept(tmp_path: Path) -> None:
+    """Its stream must not become idle meanwhile: that makes late what is still to come."""
+    steps, log = [threading.Event(), threading.Event()], StreamLog(tmp_path / "log")
+    intake = StreamIntake(Slow(steps), log, lambda: None, lambda _: None)
+    assert intake.since is None
+    steps[0].set()
+    until(lambda: intake.has_more)
     assert intake.since is None
     connecting = time.monotonic()
-    answers.set()
+    steps[1].set()
     until(lambda: intake.since is not None)
     assert intake.since is not None and intake.since >= connecting
     before = intake.since
