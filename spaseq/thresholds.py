@@ -251,6 +251,11 @@ class Thresholds:
     )
     answer_rows: int = _of(500, "answers", "of a task that are written as one block")
     task_rows: int = _of(256, "rows", "the fewest for which a task of its own pays off", 0)
+    packed_batches: int = _of(
+        1000,
+        "batches",
+        "of the log of files in one file: 100,000 files of one batch take 400 MB of disk",
+    )
     divided_rows: int = _of(4096, "rows", "from which on a query is divided among tasks", 0)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import field, replace
@@ -325,8 +325,8 @@ class GrowingFiles(PathSource):
             **({"contexts": own} if (own := options.contexts.identity) else {}),
         }
 
-    def present(self) -> list[InputFile]:
-        """The files that are there now.
+    def present(self, leave_out: Callable[[str], bool] = lambda path: False) -> list[InputFile]:
+        """The files that are there now, but for some of directories, by path.
 
         Raises:
             InputError: a directory or file does not exist.
@@ -335,7 +335,7 @@ class GrowingFiles(PathSource):
         for path in self.options.paths:
             if has_magic(path) and not os.path.exists(path) and not glob(path, recursive=True):
                 continue
-            files.extend(resolve_paths(replace(self.options, paths=(path,))))
+            files.extend(resolve_paths(replace(self.options, paths=(path,)), leave_out))
         return [f for f in files if os.path.basename(f.path)[0] not in "._"]
 
     def sizes(self) -> dict[str, int]:
@@ -360,8 +360,16 @@ class GrowingFiles(PathSource):
             settled_ms: a file that has not changed since this time (milliseconds since the epoch)
                 has settled; None if files are not appended to.
         """
+
+        def is_read(path: str) -> bool:
+            position = positions.get(path)
+            if position is None:
+                return False
+            begin, _, size = position
+            return begin == WHOLE or (begin >= size and settled_ms is None)
+
         waiting = []
-        for file in self.present():
+        for file in self.present(is_read):
             with suppress(FileNotFoundError):
                 pending_file = self._pending(file, positions.get(file.path), settled_ms)
                 if pending_file is not None:

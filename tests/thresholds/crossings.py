@@ -149,6 +149,7 @@ CROSSINGS: dict[str, Crossing] = {
     "answer_rows": Crossing(larger.many_runs, counted="a slice has it; a run has 1001 answers"),
     "task_rows": Crossing(larger.tasks),
     "divided_rows": Crossing(larger.tasks),
+    "packed_batches": Crossing(larger.packed_log),
 }
 """What crosses each threshold, but those of `ELSEWHERE`."""
 

@@ -25,6 +25,7 @@ from tests.lift import test_lifted_messages as messages
 from tests.lift.lifting import lift_of, lifted
 from tests.oracle.test_partial import run as partial_matches
 from tests.runtime import test_query_families as families
+from tests.runtime.arrivals import test_batch_files as batch_files
 from tests.runtime.machines import answers_in_process
 from tests.runtime.spark import test_one_machine as one_machine
 from tests.runtime.spark.rows import test_answer_blocks as blocks
@@ -70,6 +71,11 @@ def partials(directory: Path) -> None:
 def closed_partials(directory: Path) -> None:
     """Partial matches whose windows close in a batch, against those that are made one by one."""
     partial_stage.test_numbers_and_matches_agree_if_windows_close_in_the_batch("A; B; C", "", 1)
+
+
+def packed_log(directory: Path) -> None:
+    """The batches of a file source log, against those that were written."""
+    batch_files.check_batches(directory)
 
 
 def kept_groups(directory: Path) -> None:

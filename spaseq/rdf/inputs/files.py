@@ -11,7 +11,7 @@ import os
 import sys
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
 from glob import glob, has_magic
@@ -187,10 +187,16 @@ class InputFile:
             raise InputError(f"cannot read {self.path}: {error.strerror}") from error
 
 
-def resolve_paths(options: StreamOptions) -> tuple[InputFile, ...]:
+def resolve_paths(
+    options: StreamOptions, leave_out: Callable[[str], bool] = lambda path: False
+) -> tuple[InputFile, ...]:
     """The files of a stream in reading order.
 
     The files of a directory or glob come in order of name. A directory may be empty.
+
+    Args:
+        options: of the stream.
+        leave_out: which files of a directory are not looked at, by path. It may have many.
 
     Raises:
         InputError: a path does not exist; a glob matches nothing; a format is unknown; or a format
@@ -198,7 +204,7 @@ def resolve_paths(options: StreamOptions) -> tuple[InputFile, ...]:
     """
     forced = format_named(options.format) if options.format is not None else None
     try:
-        files = tuple(f for path in options.paths for f in files_at(path, forced))
+        files = tuple(f for path in options.paths for f in files_at(path, forced, leave_out))
         for file in files:
             _check_reader(file, options)
     except InputError as error:
@@ -206,7 +212,11 @@ def resolve_paths(options: StreamOptions) -> tuple[InputFile, ...]:
     return files
 
 
-def files_at(path: str, forced: Format | None = None) -> Sequence[InputFile]:
+def files_at(
+    path: str,
+    forced: Format | None = None,
+    leave_out: Callable[[str], bool] = lambda path: False,
+) -> Sequence[InputFile]:
     """The files at a path: one file, the files of a directory or glob in order of name, or `-`.
 
     Raises:
@@ -216,15 +226,17 @@ def files_at(path: str, forced: Format | None = None) -> Sequence[InputFile]:
     if path == STDIN:
         return [InputFile(STDIN, forced or Format.NQUADS)]
     try:
-        return _files_at(path, forced)
+        return _files_at(path, forced, leave_out)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _files_at(path: str, forced: Format | None) -> Sequence[InputFile]:
+def _files_at(
+    path: str, forced: Format | None, leave_out: Callable[[str], bool]
+) -> Sequence[InputFile]:
     given_path = Path(path)
     if given_path.is_dir():
-        return _directory(given_path, forced)
+        return _directory(given_path, forced, leave_out)
     if given_path.exists():
         return [_file(path, forced)]
     if has_magic(path):
@@ -235,12 +247,27 @@ def _files_at(path: str, forced: Format | None) -> Sequence[InputFile]:
     raise InputError(f"no such file or directory: {path}{_near_path(given_path)}")
 
 
-def _directory(directory: Path, forced: Format | None) -> list[InputFile]:
+def _directory(
+    directory: Path, forced: Format | None, leave_out: Callable[[str], bool]
+) -> list[InputFile]:
     """The files of a directory, without hidden files and, if no format is forced, other formats."""
-    names = sorted(p.name for p in directory.iterdir() if p.is_file() and p.name[0] not in "._")
-    named = [(name, forced or format_of(name)) for name in names]
-    files = [InputFile(str(directory / name), f) for name, f in named if f is not None]
+    begin = str(directory / "_")[:-1]
+    with os.scandir(directory) as entries:
+        names = [
+            e.name
+            for e in entries
+            if not (e.name[0] in "._" or leave_out(begin + e.name)) and _is_file(e)
+        ]
+    named = [(begin + name, forced or format_of(name)) for name in sorted(names)]
+    files = [InputFile(path, form) for path, form in named if form is not None]
     return files if forced else [as_announced(file) for file in files]
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a file, or leads to one."""
+    return entry.is_file(follow_symlinks=False) or (
+        entry.is_symlink() and os.path.isfile(entry.path)
+    )
 
 
 def _file(path: str, forced: Format | None) -> InputFile:

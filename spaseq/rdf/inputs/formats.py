@@ -8,12 +8,12 @@ Messages are logged without headers, so what these say becomes a part of the mes
 from __future__ import annotations
 
 import json
+import os
 import re
 from base64 import b64encode
 from collections.abc import Mapping
 from difflib import get_close_matches
 from enum import Enum
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -118,9 +118,9 @@ def format_of(path: str) -> Format | None:
     >>> format_of("a.nq.gz").value, format_of("a.sosa.ttl").value
     ('nquads', 'sosa')
     """
-    name = Path(path.removesuffix(".gz").lower())
-    form = EXTENSIONS.get(name.suffix)
-    is_sosa = form is not None and Path(name.stem).suffix == ".sosa"
+    name, extension = os.path.splitext(path.removesuffix(".gz").lower())
+    form = EXTENSIONS.get(extension)
+    is_sosa = form is not None and name.endswith(".sosa") and os.path.basename(name) != ".sosa"
     return Format.SOSA if is_sosa else form
 
 

@@ -17,7 +17,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from spaseq.errors import RunError
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.ranges import FileRange, TimeScan, scan_times
 from spaseq.runtime.arrivals.arrived_batch import (
@@ -27,6 +26,7 @@ from spaseq.runtime.arrivals.arrived_batch import (
     arrived_splits,
     bytes_of,
 )
+from spaseq.runtime.arrivals.batch_files import BatchFiles
 from spaseq.runtime.arrivals.log_depth import Depth
 from spaseq.runtime.arrivals.passing_time import raise_silent
 from spaseq.runtime.arrivals.stream_clock import Horizon, StreamClock, horizons
@@ -68,8 +68,8 @@ class FileSourceLog:
         self._directory, self._streams = directory, tuple(streams)
         self._settings = settings or FileSourceSettings()
         self._wall, self._depths = wall, depths
+        self._batches = BatchFiles(directory)
         self._needed: int | None = None  # the state depends on what comes after; None: not sought
-        self._first = 0  # the first entry that is not removed
         self._listed: set[int] | None = None
         self._started = int(wall() * 1000)
         self._positions: list[dict[str, FilePosition]] = []  # by stream and path
@@ -83,7 +83,7 @@ class FileSourceLog:
         Raises:
             RunError: the log is damaged.
         """
-        return read_json(self._path(number), ArrivedBatch.of_json)
+        return self._batches.batch(number)
 
     def use_knowledge(self, name: str) -> None:
         """Plan new batches with this knowledge base."""
@@ -91,15 +91,7 @@ class FileSourceLog:
 
     def knowledge_in_use(self) -> set[str]:
         """The knowledge bases of the current batch and of all that may be run again."""
-        names = {self.current_knowledge()}
-        for path in self._directory.glob("[0-9]*.json"):
-            if path.stem.isdigit():
-                try:
-                    names.add(self.batch(int(path.stem)).knowledge)
-                except RunError:
-                    if path.exists():  # else the source's process has just forgotten it
-                        raise
-        return names
+        return {self.current_knowledge(), *self._batches.knowledge()}
 
     def current_knowledge(self) -> str:
         """The knowledge base for new batches."""
@@ -136,7 +128,7 @@ class FileSourceLog:
         Returns:
             The number of the batch; `after` if there is nothing new.
         """
-        if self._path(after + 1).exists():
+        if self._batches.has(after + 1):
             return after + 1  # a run that has ended wrote it and did not use it
         waiting = self.pending(after)
         if upto is not None:
@@ -152,30 +144,31 @@ class FileSourceLog:
         if not risen and not any(s.slices for s in streams):
             return after
         batch = ArrivedBatch(at, tuple(streams), self.current_knowledge())
-        write_json(self._path(after + 1), batch.as_json())
+        self._batches.write(after + 1, batch)
         return after + 1
 
     def forget(self, before: int) -> None:
-        """Remove the entries that neither batches from `before` on need nor the state after it."""
+        """Remove the entries that neither batches from `before` on need nor the state after it.
+
+        Those that are left are packed.
+        """
         if self._needed is None:
-            self._needed = self._first = self.begin()
+            self._needed = self.begin()
         while self._needed < before and self.reaches_back(self._needed + 1, before):
             self._needed += 1
-        compacted = max((c for c in self._compacted() if c <= before), default=0)
-        end = min(before, compacted, self._needed)
-        for number in range(self._first, end):
-            self._path(number).unlink(missing_ok=True)
-        self._first = max(self._first, end)
-        for number in [c for c in self._compacted() if c < compacted]:
-            self._path(number, ".taken").unlink(missing_ok=True)
+        listed = self._compacted().copy()  # another thread may add to it
+        compacted = max((c for c in listed if c <= before), default=0)
+        self._batches.remove(min(before, compacted, self._needed))
+        self._batches.pack(before)
+        for number in [c for c in listed if c < compacted]:
+            self._taken_path(number).unlink(missing_ok=True)
             self._compacted().discard(number)
 
     # --- the state made anew ----------------------------------------------------------------------
 
     def begin(self) -> int:
         """The first batch after which the log has all batches; 0 if it has all there ever were."""
-        numbers = [int(p.stem) for p in self._directory.glob("[0-9]*.json") if p.stem.isdigit()]
-        first = min(numbers, default=1)
+        first = self._batches.first() or 1
         return 0 if first == 1 else first
 
     def reaches_back(self, begin: int, upto: int) -> bool:
@@ -266,7 +259,7 @@ class FileSourceLog:
             self._upto = compacted
             self._positions = [{} for _ in self._streams]
             if self._upto:
-                self._positions = read_json(self._path(self._upto, ".taken"), _positions_of)
+                self._positions = read_json(self._taken_path(self._upto), _positions_of)
         for number in range(self._upto + 1, upto + 1):
             for positions, stream in zip(self._positions, self.batch(number).streams, strict=True):
                 for s in stream.slices:
@@ -282,7 +275,7 @@ class FileSourceLog:
         for i, stream in enumerate(self._streams):
             present = {f.path for f in stream.present()}
             self._positions[i] = {p: t for p, t in self._positions[i].items() if p in present}
-        write_json(self._path(number, ".taken"), self._positions)
+        write_json(self._taken_path(number), self._positions)
         self._compacted().add(number)
 
     def _compacted(self) -> set[int]:
@@ -292,8 +285,8 @@ class FileSourceLog:
             self._listed = {int(path.name.partition(".")[0]) for path in there}
         return self._listed
 
-    def _path(self, number: int, kind: str = "") -> Path:
-        return self._directory / f"{number}{kind}.json"
+    def _taken_path(self, number: int) -> Path:
+        return self._directory / f"{number}.taken.json"
 
 
 def _positions_of(value: list[dict[str, list[int]]]) -> list[dict[str, FilePosition]]:

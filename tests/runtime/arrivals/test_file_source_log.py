@@ -9,6 +9,7 @@ import pytest
 
 from spaseq.errors import InputError
 from spaseq.options import FileSourceSettings
+from spaseq.rdf.inputs import files as input_files
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.arrivals import file_source_log
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
@@ -301,3 +302,27 @@ def put_event(directory: Path, name: str, time: int) -> None:
         f'<http://s/e> <http://www.w3.org/ns/prov#generatedAtTime> "{time:09}"'
         "^^<http://www.w3.org/2001/XMLSchema#long> <http://s/e> .\n"
     )
+
+
+def test_files_that_were_read_are_not_looked_at_again(
+    tmp_path: Path, incoming: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A directory may keep the files of a day."""
+    for number in range(3):
+        put_event(incoming, f"{number}.nq", number)
+    (incoming / "link.nq").symlink_to(incoming / "0.nq")
+    (incoming / "loop.nq").symlink_to(incoming / "loop.nq")
+    (incoming / "directory.nq").mkdir()
+    log = log_of(tmp_path, incoming)
+    assert log.plan_batch(0) == 1
+    assert sorted(Path(path).name for path in files(log, 1)[0]) == [
+        *("0.nq", "1.nq", "2.nq", "link.nq")
+    ]
+    seen = []
+    later = put(incoming, "later.nq")
+    of_file = input_files.as_announced
+    monkeypatch.setattr(
+        input_files, "as_announced", lambda file: [of_file(file), seen.append(file.path)][0]
+    )
+    assert log.plan_batch(1) == 2
+    assert files(log, 2) == [[later]] == [seen]
