@@ -78,6 +78,7 @@ class MessageAcceptance:
         self._committed_at = 0.0
         self.writing, self._is_open = threading.RLock(), False
         self._intakes: dict[str, StreamIntake] = {}
+        self._has_sources = False
         self._held: dict[str, list[MessageColumns]] = {}  # of sources, which no commit has taken
         self._ends: dict[str, LogEndClock] = {}
         self._posted: deque[_Posted] = deque()
@@ -100,6 +101,7 @@ class MessageAcceptance:
                 again = stream.source.connector if self._endures else None
                 log, note = self._logs[iri], self._on_note
                 self._intakes[iri] = StreamIntake(connector, log, self._wake, note, again)
+        self._has_sources = True
 
     def accept(
         self, iri: str, messages: Sequence[Message], events: GivenEvents, wakes: bool = True
@@ -250,8 +252,8 @@ class MessageAcceptance:
         """Since when (s, of the monotonic clock) the source of a stream is there; None if it is
         not, or has brought what is not logged yet."""
         intake = self._intakes.get(iri)
-        if intake is None:
-            return -math.inf
+        if intake is None:  # it has no source, or none has begun yet
+            return -math.inf if self._has_sources else None
         return None if intake.has_more or iri in self._held else intake.since
 
     def end_sources(self) -> None:

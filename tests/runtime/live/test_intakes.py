@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from spaseq.connectors.base import Intake, MessageSource
 from spaseq.errors import InputError
 from spaseq.logs.messages import UNNUMBERED, Message
 from spaseq.logs.stream_log import StreamLog
+from spaseq.runtime.live.acceptance import MessageAcceptance
+from spaseq.runtime.live.heartbeats import Heartbeats, RunClock
 from spaseq.runtime.live.intakes import StreamIntake
 
 
@@ -102,6 +105,16 @@ def test_a_fault_of_a_source_stops_this_source_for_a_while(tmp_path: Path) -> No
     intake.stop()
     intake.join()
     log.close()
+
+
+def test_no_source_is_there_before_all_have_begun() -> None:
+    """They begin after the queries of a directory, which may take longer than `idle`."""
+    clock = RunClock()
+    given = {}, Heartbeats([], clock), clock, (0, True), lambda: None, lambda _: None
+    acceptance = MessageAcceptance([], *given)
+    assert acceptance.reads_since("http://example/posted") is None
+    acceptance.start()
+    assert acceptance.reads_since("http://example/posted") == -math.inf
 
 
 class Slow(MessageSource):
