@@ -170,6 +170,11 @@ class Thresholds:
         "of all sorters' runs in memory, and at most an eighth of the machine's, before runs are "
         "written, which takes a tenth of a run",
     )
+    partitioned_rows: int = _of(
+        2**18,
+        "rows",
+        "of a bounded run in a step of windows with partitions: each has a fixed cost",
+    )
     merged_runs: int = _of(8, "runs", "that rows are merged from, before they are sorted")
     held_answers: int = _of(200_000, "answers", "of a family in memory before they are written")
     built_matches: int = _of(4096, "matches", "partial ones that are built at a time")

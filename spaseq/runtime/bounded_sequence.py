@@ -16,6 +16,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
@@ -259,6 +260,8 @@ def steps(job: Job, node: SortedUnit, made: Made, end: int | None) -> Iterator[S
     changes = [_changes(job, maker, made, end, before) for maker in makers]
     watch = _SequenceWatch(job.measures, stage)
     batches = watch.sorting(sorter.batches(changes))
+    if plan.inputs.windows and plan.sequence.own_partition:
+        batches = _larger(batches, plan)
     if is_before:
         batches = _ahead(_matched(job, plan, batches, before), before, reports, "graphs")
     for rows, watermark in batches:
@@ -273,6 +276,21 @@ def steps(job: Job, node: SortedUnit, made: Made, end: int | None) -> Iterator[S
     watch.take(None, answers, 0.0)
     left_out = stage.suppressed, stage.muted
     yield SequenceStep(answers, None, 0.0, stage.partials(), *left_out, reports.taken())
+
+
+def _larger(
+    batches: Iterator[tuple[SolutionBatch, int]], plan: QueryPlan
+) -> Iterator[tuple[SolutionBatch, int]]:
+    """Fewer batches, for windows of many partitions: each partition of a batch has a fixed cost."""
+    columns, most = plan.patterns.columns, thresholds.current.partitioned_rows
+    some, watermark = list[SolutionBatch](), 0
+    for rows, watermark in batches:
+        some.append(rows)
+        if sum(map(len, some)) >= most:
+            yield SolutionBatch.concat(some, columns), watermark
+            some = []
+    if some:
+        yield SolutionBatch.concat(some, columns), watermark
 
 
 def _changes(

@@ -66,10 +66,10 @@ def words_of(number: int) -> str:
 class Example:
     """A drawn example, whose brute force is computed once."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, features: frozenset[str] = EVERYTHING) -> None:
         self.number = number
         self._choices = seeded(f"forced:{number}")
-        self._case = case(self._choices, EVERYTHING)
+        self._case = case(self._choices, features)
         self._is_set = number % EVERY == 2
         self._texts = self._drawn_set() if self._is_set else []
         self._expected = cache(lambda query: expected_of(query, self._case))

@@ -83,6 +83,11 @@ def kept_groups(directory: Path) -> None:
     windows.groups_that_come_and_go()
 
 
+def partitioned_windows(directory: Path) -> None:
+    """Sums of windows of many keys, against a loop."""
+    windows.sums_of_each_key()
+
+
 # --- stage 2, with and without the mechanism ------------------------------------------------------
 
 

@@ -202,6 +202,29 @@ def test_groups_that_come_and_go() -> None:
     groups_that_come_and_go()
 
 
+def sums_of_each_key() -> None:
+    """Windows of seven keys in a bounded run, in steps of some rows."""
+    query = """PREFIX : <http://e/> SELECT * PARTITION BY (?o) FROM STREAM S <http://e/s>
+        FROM WINDOW W ON S RANGE 10 SECONDS KEY { ?o :v ?any }
+        WHERE { SEQ(A) DEFINE GPM A ON W {
+        { SELECT (SUM(?v) AS ?n) { EVENT { ?o :v ?v } } HAVING (COUNT(*) > 0) } } }"""
+    draw, events, sums = Random(5), list[spaseq.Event](), dict[tuple[int, str], int]()
+    for second in range(300):
+        key, value = f"<http://e/o{draw.randrange(7)}>", draw.randrange(100)
+        text = f'{key} <http://e/v> "{value}"^^<{XSD}integer> .'
+        events.append(spaseq.Event(text, second * 1000))
+        close = (second // 10 + 1) * 10_000
+        sums[close, key] = sums.get((close, key), 0) + value
+    found = spaseq.run(query, {"S": events}, runtime="local")
+    told = [(m.answer.end[0], *(m.bindings[v].n3() for v in "on")) for m in found]
+    expected = [(close, key, f'"{n}"^^<{XSD}integer>') for (close, key), n in sums.items()]
+    assert sorted(told) == sorted(expected)
+
+
+def test_sums_of_each_key() -> None:
+    sums_of_each_key()
+
+
 def exact_sum(values: Sequence[float], draw: Random) -> list[int]:
     """The digits of a sum, with carries that wait."""
     whole, shift, fits = of_doubles(np.array(values))
