@@ -86,7 +86,7 @@ class Runs:
 
     @classmethod
     def concat(cls, runs: Sequence[Runs], sizes: Sequence[int]) -> Runs:
-        """All runs, if what their places are in stands one after the other, with these sizes."""
+        """Concatenate runs, given the sizes of the arrays that their positions refer to."""
         first = np.cumsum([0, *sizes[:-1]])
         behind = np.cumsum([0, *(len(r.places) for r in runs[:-1])])
         return cls(
@@ -112,12 +112,12 @@ class Runs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnswerBatch(Sequence[Answer]):
-    """n answers in order, none of them of CONSTRUCT. `Answer`s are made when somebody reads them.
+    """n answers in order, without CONSTRUCT. `Answer`s are made at their first use.
 
     Attributes:
         names: the names in the answers.
-        rows: the solutions that the answers are made of, each once.
-        solutions: for each answer, its solutions in the order of its match, as places in `rows`.
+        rows: the distinct solutions of the answers.
+        solutions: for each answer, its solutions in the order of its match, as indexes of `rows`.
         trace: the same in the order of its trace, with each event once for each GPM.
     """
 
@@ -221,7 +221,7 @@ class AnswerBatch(Sequence[Answer]):
     # --- answers ----------------------------------------------------------------------------------
 
     def made(self) -> Iterator[Answer]:
-        """The answers; what they are made of is made at once, for all of them."""
+        """The answers; their parts are made at once, for all of them."""
         names = self.names
         given = {v: self.column(v) for v in {*names.projected, *names.singles}}
         columns = {v: c for v, c in given.items() if c.codes.max(initial=UNBOUND) >= 0}
@@ -283,14 +283,14 @@ class AnswerBatch(Sequence[Answer]):
 
 
 class SharedAnswers:
-    """A batch of answers; what a consumer makes of it is made once, for all queries."""
+    """A batch of answers with a cache of conversions for all queries."""
 
     def __init__(self, batch: AnswerBatch) -> None:
         self.batch = batch
         self._made: dict[Callable[[AnswerBatch], Any], Any] = {}
 
     def once(self, make: Callable[[AnswerBatch], Made]) -> Made:
-        """What a function makes of the batch."""
+        """The cached result of a function of the batch."""
         if make not in self._made:
             self._made[make] = make(self.batch)
         made: Made = self._made[make]

@@ -1,5 +1,5 @@
 """Answers of a query as values: the match and its trace (docs/meaning.md#matches). The extent of a
-window event stands in the place of its graph's IRI.
+window event replaces its graph's IRI.
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ class Answer(NamedTuple):
 
 
 class PartialAnswer(NamedTuple):
-    """A partial match as a value: what an answer has, and how far it came.
+    """A partial match as a value: the fields of an answer, and its progress.
 
     `answer.end` is the last event's instant. `reached` names the GPM of that event. `waiting` are
     the names that the next step begins with, sorted. `closed` is the instant at which the window
-    closed, or None if the streams ended before, which only WITHIN n EVENTS knows.
+    closed, or None if the streams ended before, which happens only under WITHIN n EVENTS.
     """
 
     answer: Answer

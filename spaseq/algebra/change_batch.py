@@ -47,7 +47,7 @@ def has_columns(template: Template) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChangeBatch(Sequence[Answer]):
-    """n answers of a query that maintains a graph; `Answer`s are made when somebody reads them.
+    """n answers of a query that maintains a graph; `Answer`s are made at their first use.
 
     Attributes:
         answers: of the query, without graphs.
@@ -85,7 +85,7 @@ class ChangeBatch(Sequence[Answer]):
     def events(self, stream: str, counter: InstantCounter) -> EventBatch:
         """The answers as events of the stream of changes.
 
-        A term may have several codes, as nobody looks for triples in these events.
+        A term may have several codes, as no pattern is matched on these events.
         """
         n, patterns, deleted = len(self), self.template.triples, self.template.deleted
         triples, kept = list[TripleColumns](), np.ones((len(patterns), n), np.bool_)
@@ -112,6 +112,6 @@ class ChangeBatch(Sequence[Answer]):
 
 
 def _marked(column: TermColumn, mark: str) -> TermColumn:
-    """Predicates, with the mark of what is removed or added."""
+    """Predicates, with the mark of removed or added triples."""
     text, end = (pa.scalar(each, pa.large_string()) for each in (mark, ""))
     return TermColumn(column.codes, pc.binary_join_element_wise(text, column.terms, end))

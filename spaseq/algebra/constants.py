@@ -93,7 +93,7 @@ def is_part(triple: n.TriplePattern) -> bool:
 class TermReader:
     """Reads the terms of one pattern or template.
 
-    `composed` has the terms of each variable that stands for a triple term, outer ones first.
+    `composed` has the terms of each variable of a triple term, outer ones first.
     """
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from spaseq.rdf.terms.triple_terms import triple_term_text
 from spaseq.records import record
 
 _TERMS = 1 << 14
-"""The most terms for which the allowed places are remembered."""
+"""Maximum number of terms whose allowed positions are cached."""
 
 
 @record
@@ -24,8 +24,8 @@ class Template:
     """The triples of CONSTRUCT; its blank nodes are variables whose names begin with `_:`.
 
     `stream` is the IRI of REGISTER STREAM, if there is one. `composed` has the terms of each
-    variable that stands for a triple term. Of MAINTAIN GRAPH, `graph` is the graph's IRI, and the
-    first `deleted` triples are patterns of the triples to remove.
+    variable of a triple term. Of MAINTAIN GRAPH, `graph` is the graph's IRI, and the first
+    `deleted` triples are patterns of the triples to remove.
     """
 
     triples: tuple[TriplePattern, ...]
@@ -69,8 +69,8 @@ def _patterns(
 def constructed(template: Template, query: str, answer: Answer) -> Answer | None:
     """The answer with its graph event, or None if the event would have no triple.
 
-    A group variable stands for the last of its values. A triple is left out if a variable in it
-    is unbound, or if RDF does not allow it (a literal as its subject, for example). The event's IRI
+    A group variable has the last of its values. A triple is left out if a variable in it is
+    unbound, or if RDF does not allow it (a literal as its subject, for example). The event's IRI
     and the labels of the template's blank nodes are hashes of the query's name and the answer's
     `order_key`. So equal runs give equal text, and no two answers share an IRI or a label.
 
@@ -103,7 +103,7 @@ def constructed(template: Template, query: str, answer: Answer) -> Answer | None
 
 
 def key_of(query: str, answer: Answer) -> str:
-    """What is unique to an answer of the query with this name."""
+    """A text that is unique to an answer of the query with this name."""
     return blake2b(f"{query}\0{answer.order_key()}".encode(), digest_size=16).hexdigest()
 
 

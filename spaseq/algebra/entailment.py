@@ -123,7 +123,7 @@ class _Rewriting:
                 yield from _one_of(way, (s, o), [(c, d) for c in classes for d in classes])
 
     def own_types(self, s: n.PatternTerm, o: n.PatternTerm, literals: bool) -> Iterator[n.Pattern]:
-        """The patterns of `types` without those that the range of rdf:type gives for classes."""
+        """The patterns of `types` without those derived from the range of rdf:type for classes."""
         for q, backwards in self.schema.subproperties(TYPE):
             yield from self.said_types(s, q, o, backwards, literals)
         for (q, backwards), classes in self.schema.typings.items():

@@ -138,7 +138,7 @@ def _are_sure_literals(texts: TextArray) -> bool:
 
 
 def _end_of(literal: str) -> str:
-    """What follows a literal's lexical form, with the quote before it."""
+    """The text after a literal's lexical form, with the quote before it."""
     return literal[literal.rindex('"') :]
 
 
@@ -159,7 +159,7 @@ def _allowed(column: TermColumn, test: Callable[[str], bool], sure: str) -> Bool
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphBatch(Sequence[Answer]):
-    """n answers with their graph events; `Answer`s are made when somebody reads them.
+    """n answers with their graph events; `Answer`s are made at their first use.
 
     Attributes:
         answers: the answers without graphs.
@@ -279,7 +279,7 @@ def _are_equal(first: TripleColumns, second: TripleColumns) -> Bools:
 
 
 def _keys(query: str, answers: AnswerBatch) -> list[str]:
-    """What is unique to each answer of the query with this name; see `construct.key_of`."""
+    """A text that is unique to each answer of the query with this name; see `construct.key_of`."""
     begin, (data, ends) = f"{query}\0".encode(), bytes_of(_order_keys(answers))
     text, places = data.tobytes(), ends.tolist()
     return [

@@ -1,8 +1,8 @@
 """Changes of a graph, as events carry them from the query that maintains it to its readers.
 
 The event of an answer has a triple for each pattern to remove and each triple to add, in this
-order; its own name is the query's. A mark before the predicate tells them apart, and a wildcard
-stands for any term.
+order; its name is the query's. A mark before the predicate distinguishes them, and a wildcard
+matches any term.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class GraphChange:
 
 
 def together(changes: Iterable[GraphChange]) -> GraphChange:
-    """What changes without wildcards do, one after the other."""
+    """The combined effect of consecutive changes without wildcards."""
     comes = dict[Triple, bool]()
     for change in changes:
         comes.update(dict.fromkeys(change.deleted, False))
@@ -43,7 +43,7 @@ def changes_of(graph: str) -> str:
 
 
 def wildcard(name: str) -> str:
-    """Stands for any term, the same one wherever the name stands in a pattern."""
+    """A wildcard for any term, the same one for each occurrence of the name in a pattern."""
     return _WILDCARD + name
 
 
@@ -53,7 +53,7 @@ def is_wildcard(term: str) -> bool:
 
 
 def inner(term: str) -> str:
-    """A term of a pattern as it stands inside a triple term: a wildcard is `<?name>`."""
+    """A term of a pattern inside a triple term: a wildcard is `<?name>`."""
     return f"<{term}>" if is_wildcard(term) else term
 
 
@@ -84,12 +84,12 @@ def fits(pattern: Sequence[str], terms: Sequence[str], known: dict[str, str]) ->
 
 
 def deletion(s: str, p: str, o: str) -> Triple:
-    """The triple of an event that says what to remove."""
+    """The triple of an event for a triple to remove."""
     return s, DELETED + p, o
 
 
 def insertion(s: str, p: str, o: str) -> Triple:
-    """The triple of an event that says what to add."""
+    """The triple of an event for a triple to add."""
     return s, INSERTED + p, o
 
 

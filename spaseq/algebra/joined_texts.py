@@ -1,4 +1,4 @@
-"""Texts of rows, joined row by row from texts that stand in all rows and texts of columns."""
+"""Texts of rows, joined from constant texts and texts of columns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PlacedTexts:
 
 
 Part: TypeAlias = "str | TextArray | PlacedTexts"
-"""What rows are joined of: a text that stands in all rows, or a text of each row."""
+"""A part of a row's text: a constant text, or a text of each row."""
 
 
 def joined(parts: Sequence[Part], size: int) -> TextArray:
@@ -78,10 +78,10 @@ def joined_where_bound(
 ) -> list[Part]:
     """Parts that write fields: a constant and a text, nothing where the text is unbound.
 
-    The separator stands between the fields that are written.
+    The separator separates the written fields.
     """
     parts: list[Part] = []
-    before = np.zeros(size, np.int32)  # whether a text stands before
+    before = np.zeros(size, np.int32)  # whether there is a text before
     for lead, texts in fields:
         bound = texts.places >= 0
         leads = text_array([lead, separator + lead])

@@ -1,5 +1,6 @@
-"""What a graph pattern reads and needs of an event: the predicates of the triples that it reads,
-and triples without which the event has no solution.
+"""The predicates that a graph pattern reads of an event, and the triples that it needs.
+
+Without the needed triples the event has no solution.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def _of_path(path: ast.Path) -> Predicates:
 
 
 def needs(pattern: n.Pattern, parameters: Collection[str] = ()) -> frozenset[Need]:
-    """Triples of which each event with a solution has one each; `parameters` stand for constants.
+    """Triples that each event with a solution has; `parameters` are variables for constants.
 
     >>> from spaseq.lang.ast import Var
     >>> price = n.BGP((n.TriplePattern(Var("s"), "<http://e/p>", '"1"'),))
@@ -121,7 +122,7 @@ def _needs(pattern: n.Pattern, parameters: Collection[str]) -> frozenset[Need]:
 
 
 def _constant(term: n.PatternTerm, parameters: Collection[str]) -> str | None:
-    """A constant, or the name of a parameter that stands for one."""
+    """A constant, or the name of the parameter for one."""
     if isinstance(term, str):
         return term
     return term.name if term.name in parameters else None

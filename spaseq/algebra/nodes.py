@@ -74,7 +74,7 @@ RESERVED = "_:"
 
 
 def parameter(number: int) -> str:
-    """A variable that stands for PREV, TIMESTAMP, NOW or an aggregate of a correlated GPM."""
+    """A variable for PREV, TIMESTAMP, NOW or an aggregate of a correlated GPM."""
     return f"{RESERVED}={number}"
 
 
@@ -84,7 +84,7 @@ def is_parameter(name: str) -> bool:
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a variable stands for a blank node or was made by the translation."""
+    """Whether a variable is a blank node or was made by the translation."""
     return name.startswith(RESERVED)
 
 
@@ -179,7 +179,7 @@ class Service:
 class EventBlock:
     """EVENT: a pattern over the events of a window, one by one.
 
-    `stream` is the name of the stream whose events count, None for all; `number` tells apart the
+    `stream` is the name of the stream whose events count, None for all; `number` distinguishes the
     blocks of a GPM.
     """
 
@@ -226,7 +226,7 @@ class Given:
 
 @record
 class Project:
-    """A sub-SELECT's projection: what it leaves out is hidden from the pattern around it."""
+    """A sub-SELECT's projection: other variables are hidden from the pattern around it."""
 
     pattern: Pattern
     variables: tuple[str, ...]

@@ -42,7 +42,7 @@ def remote_parts(
 
 
 def asks_endpoints(pattern: n.Pattern, endpoints: Collection[str]) -> bool:
-    """Whether evaluating a pattern asks an endpoint."""
+    """Whether evaluating a pattern needs requests to an endpoint."""
     return next(remote_parts(pattern, endpoints), None) is not None
 
 
@@ -80,9 +80,9 @@ def _tested(pattern: n.Pattern, schema: Schema | None) -> Iterator[n.Pattern]:
 def pattern_text(pattern: n.Pattern, schema: Schema | None = None) -> str:
     """The inside of a group graph pattern that translates to this pattern.
 
-    IRIs are written in full. Variables that stand for blank nodes or were made by the translation
-    get names that no other variable of the pattern has. The pattern itself has been rewritten with
-    `schema`; the patterns of EXISTS have not.
+    IRIs are written in full. Variables for blank nodes, and variables of the translation, get names
+    that no other variable of the pattern has. The pattern itself has been rewritten with `schema`;
+    the patterns of EXISTS have not.
     """
     return _Writer(schema, count(), pattern).pattern(pattern)
 

@@ -1,6 +1,6 @@
 """The schema of an ontology: the closure of its axioms under RDFS and some rules of OWL 2 RL.
 
-The rewriting of patterns asks it backwards: which triples of an event entail a match of a triple
+The rewriting of patterns uses it backwards: which triples of an event entail a match of a triple
 pattern? A property is *signed*: `(p, False)` is p and `(p, True)` is its inverse. So
 `owl:inverseOf` and `owl:SymmetricProperty` are subproperty axioms between signed properties.
 """
@@ -46,7 +46,7 @@ AXIOM_PREDICATES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(sorted(_AXIOMS), ()),
     TYPE: (_SYMMETRIC, _TRANSITIVE),
 }
-"""The predicates of axioms, each with the objects that make an axiom; none stands for all."""
+"""The predicates of axioms, each with the objects that make an axiom; empty for all."""
 
 
 @dataclass(frozen=True, eq=False)

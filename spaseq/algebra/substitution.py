@@ -169,10 +169,10 @@ def _name(name: n.PatternTerm, values: Values) -> n.PatternTerm:
 
 
 def lifted(pattern: n.Pattern) -> tuple[n.Pattern, Deferred]:
-    """The pattern without the FILTER conjuncts that look at earlier steps, and these conjuncts.
+    """The pattern without the FILTER conjuncts over earlier steps, and these conjuncts.
 
     They mention a variable not in scope of their group, or use PREV, TIMESTAMP, NOW or an
-    aggregate. They stand where a FILTER commutes with all patterns around it.
+    aggregate. They are at places where a FILTER commutes with all patterns around it.
     """
     return _lifted(pattern, frozenset())
 

@@ -1,8 +1,8 @@
-"""A GPM as algebra: a pattern over one event, and the FILTERs that look at earlier steps.
+"""A GPM as algebra: a pattern over one event, and the FILTERs over earlier steps.
 
 *Correlated* GPMs can be evaluated only with the bindings of earlier steps. For most GPMs, joining
 with these bindings and testing FILTERs afterwards is the same as substituting the bindings. Where
-it is not, stage 1 evaluates only the core of the pattern, and hands on each event with a solution.
+it is not, stage 1 evaluates only the core of the pattern, and passes on each event with a solution.
 Stage 2 evaluates the pattern when the sequence takes the event.
 """
 
@@ -38,10 +38,10 @@ LookBack = ast.Prev | ast.Timestamp | ast.Aggregate | ast.Call
 
 @record
 class Correlation:
-    """How a GPM is evaluated when the sequence takes an event.
+    """The evaluation of a GPM when the sequence takes an event.
 
     An event must match `core`, whatever the bindings. The values of the variables `reads` are
-    substituted. `parameters` are variables that stand for PREV, TIMESTAMP, NOW and aggregates.
+    substituted. `parameters` are variables for PREV, TIMESTAMP, NOW and aggregates.
     """
 
     core: n.Pattern
@@ -136,11 +136,11 @@ def split_gpm(
     schema: Schema | None = None,
     awaited: bool = False,
 ) -> GpmAlgebra:
-    """The algebra of a GPM, without the FILTER conjuncts that look at earlier steps.
+    """The algebra of a GPM, without the FILTER conjuncts over earlier steps.
 
     These conjuncts mention a variable not in scope of their group, or use PREV, TIMESTAMP or an
     aggregate. `elsewhere` are the variables that may have a value before the GPM is evaluated. The
-    patterns are rewritten with `schema`. With `awaited`, a GPM that asks endpoints is correlated,
+    patterns are rewritten with `schema`. With `awaited`, a GPM that uses endpoints is correlated,
     unless it comes first in the sequence.
     """
     whole = entailed(translate_group(gpm.pattern), schema)

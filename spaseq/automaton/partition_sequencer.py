@@ -1,6 +1,6 @@
 """The sequencer in Python: runs the sequence of a query partition by partition.
 
-It takes rows in the order of instants, hands each partition its rows one instant at a time, and
+It takes rows in the order of instants, passes each partition its rows one instant at a time, and
 holds back a match with a negation in last place until the window of the match has closed.
 """
 
@@ -94,8 +94,8 @@ class PartitionSequencer(Stateful):
         self._may_wait = any(e.negations or e.exits for e in ends)
         self._partitions: dict[PartitionKey, RegisterEvaluator] = {}
         self._pending: list[tuple[int, int, PartitionKey, PartitionMatch]] = []  # heap by close
-        self._pended = 0  # matches that have been pending so far
-        self._swept = 0  # partitions that the last sweep left
+        self._pended = 0  # number of matches that have been pending so far
+        self._swept = 0  # number of partitions that the last sweep left
         self._now: Instant = -(2**63), 0  # the last instant
 
     def run(self, rows: SolutionBatch, watermark: int) -> Iterator[SequenceMatch]:
@@ -133,7 +133,7 @@ class PartitionSequencer(Stateful):
         return key[: len(self._machine.partition)]
 
     def close(self) -> Iterator[SequenceMatch]:
-        """All streams have ended, so every window closes."""
+        """Close every window: all streams have ended."""
         yield from self._closed(None)
 
     def partition(self, key: PartitionKey) -> RegisterEvaluator:
@@ -155,17 +155,17 @@ class PartitionSequencer(Stateful):
         return self._pending[0][0] if self._pending else None
 
     def live_runs(self) -> int:
-        """How many partial matches, or sets of them, wait, over all partitions."""
+        """Number of waiting partial matches, or sets of them, over all partitions."""
         return sum(p.live_runs(self._now) for p in self._partitions.values())
 
     def count_waiting(self) -> None:
-        """Let the limit learn how many partial matches, or sets of them, wait."""
+        """Give the limit the number of waiting partial matches, or sets of them."""
         if self._machine.waiting is not None:
             counts = self._waiting(self._machine.waiting)
             self._machine.waiting.learn(counts.total(), lambda: counts)
 
     def _waiting(self, limit: WaitingLimit) -> Counter[Member]:
-        """How many partial matches of each member wait."""
+        """Number of waiting partial matches of each member."""
         counts = Counter[Member]()
         for key, partition in self._partitions.items():
             if limit.variable is None:
@@ -175,7 +175,7 @@ class PartitionSequencer(Stateful):
         return counts
 
     def _check(self, limit: WaitingLimit, instant: Instant) -> None:
-        """Look whether too many partial matches wait; forget the members that exceed the limit."""
+        """Check the limit on waiting partial matches; drop the members that exceed it."""
         counts = self._waiting(limit)
         over = limit.check(instant, counts.total(), lambda: counts)
         if not over or limit.is_over:
@@ -192,7 +192,7 @@ class PartitionSequencer(Stateful):
             del self._partitions[key]
 
     def _drop(self, variable: str, members: Collection[Member]) -> None:
-        """Forget the partial matches that bind a variable to some members."""
+        """Drop the partial matches that bind a variable to some members."""
         self._pending = [p for p in self._pending if self._first(p[3], variable) not in members]
         heapq.heapify(self._pending)
         for partition in self._partitions.values():
@@ -203,7 +203,7 @@ class PartitionSequencer(Stateful):
         return dict(self._read(match.trace[0]).singles).get(variable)
 
     def live_states(self, wanted: Wanted | None = None) -> LiveStates:
-        """Where the partial matches are, of all partitions or of those that are wanted."""
+        """The states of the partial matches, for all partitions or for wanted ones."""
         program = self._machine.program
         places, waiting = StatePlaces(program), Counter[StateKey]()
         carried = self._machine.carried if wanted is not None else None
@@ -255,7 +255,7 @@ class PartitionSequencer(Stateful):
         return match_of((solutions, match.origin, lists, match.close))
 
     def _sweep(self, time: int) -> None:
-        """Drop the partitions that cannot matter any more."""
+        """Drop the partitions that can affect no further match."""
         waiting = {key for _, _, key, _ in self._pending}
         for key, partition in list(self._partitions.items()):
             if key not in waiting and partition.is_idle(time):
@@ -268,7 +268,7 @@ def _is_wanted(wanted: Wanted, variable: str, run: Run) -> bool:
 
 
 def _without_later_twins(matches: Iterable[PartitionMatch]) -> list[PartitionMatch]:
-    """Drop the matches that wait for the close of their windows although equal ones do not."""
+    """Drop waiting matches if an equal match does not wait."""
     all_matches = list(matches)
     ended = {m.trace: m for m in all_matches if m.close is None}
     if not ended:

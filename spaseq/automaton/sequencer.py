@@ -3,8 +3,7 @@ step.
 
 The compiled sequencers find the same matches as the evaluators in Python. They process a batch of
 rows at a time, and run the sequences that integer tables can express. A sequencer is imported where
-a query needs it: a run has few queries. In a sequence of one step each solution is a match by
-itself, and none waits.
+a query needs it. In a sequence of one step each solution is a match, and none waits.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ AnySequencer: TypeAlias = "PartitionSequencer | RunSequencer | SetSequencer | Si
 
 
 def has_single_step(machine: Machine) -> bool:
-    """Whether a sequence takes one solution, whatever came before and comes after it.
+    """Whether a sequence takes one solution, independent of earlier and later events.
 
     A window that counts events is excepted: one instant may have more events than it holds.
     """
@@ -54,7 +53,7 @@ def has_single_step(machine: Machine) -> bool:
 
 
 class SingleStepSequencer(Stateful):
-    """The sequence of one query for which `has_single_step` is true. It has no state."""
+    """The sequence of a query that satisfies `has_single_step`. It has no state."""
 
     suppressed = 0
     waits = False
@@ -67,7 +66,7 @@ class SingleStepSequencer(Stateful):
         self._builder, self._reader = MatchBuilder(machine), SolutionReader(machine)
 
     def run(self, rows: SolutionBatch, watermark: int) -> Iterable[SequenceMatch]:
-        """The matches of rows that are later than all before."""
+        """The matches of rows that are later than all earlier rows."""
         distinct_rows = rows.take(np.array([*rows.rows()], np.intp))
         distinct_rows = distinct_rows.take(np.flatnonzero(distinct_rows.gpm == self._gpm))
         self._count(len(distinct_rows))
@@ -104,18 +103,18 @@ class SingleStepSequencer(Stateful):
             self._machine.counts.taken[self._gpm] += taken
 
     def close(self) -> Iterator[SequenceMatch]:
-        """All streams have ended."""
+        """End all streams."""
         return iter(())
 
     def live_runs(self) -> int:
-        """How many partial matches wait."""
+        """Number of waiting partial matches."""
         return 0
 
     def count_waiting(self) -> None:
-        """There is no limit that would count."""
+        """Nothing: there is no limit."""
 
     def live_states(self, wanted: Wanted | None = None) -> LiveStates:
-        """Where the partial matches are: there are none."""
+        """The states of the partial matches: there are none."""
         counts = self._machine.counts.taken_so_far(wanted)
         return LiveStates(self._machine.program, Counter(), counts)
 

@@ -205,7 +205,7 @@ _LOOK_S = 30.0  # how often a source looks for new partitions
 _AWAY_S = 1.0  # how often it asks a server that was away, and how long the server may take
 _DROPPED = (
     "the server has no longer, or not yet, the message that follows the last one read: the topic "
-    "has been made anew, or messages were dropped unread. Start again"
+    "has been recreated, or messages were dropped unread. Start again"
 )
 
 
@@ -279,7 +279,7 @@ class _KafkaReading:
         """The places to read from, by partition.
 
         Raises:
-            InputError: the topic cannot be read, or has been made anew.
+            InputError: the topic cannot be read, or has been recreated.
         """
         try:
             self._count = self._topic.partitions()
@@ -302,7 +302,7 @@ class _KafkaReading:
         if last >= high:
             raise InputError(
                 f"{self._address}: partition {partition} ends before offset {high}, but the "
-                f"message at offset {last} has been read: the topic has been made anew. Begin with "
+                f"message at offset {last} has been read: the topic has been recreated. Begin with "
                 "an empty checkpoint"
             )
         if last + 1 < low:
@@ -363,7 +363,7 @@ _RANGE_TOGETHER = 2000  # messages that are asked for at once
 _RANGE_WAIT_S = 0.2
 _RANGE_DROPPED = (
     "the server no longer has all messages of partition {} that a batch is to read: messages were "
-    "dropped, or the topic has been made anew. Begin with an empty checkpoint"
+    "dropped, or the topic has been recreated. Begin with an empty checkpoint"
 )
 
 

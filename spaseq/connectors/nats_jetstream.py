@@ -230,7 +230,7 @@ class _NatsReading:
         if state.last_seq < self._last:
             raise InputError(
                 f"{self._address}: stream {name} ends at message {state.last_seq}, but message "
-                f"{self._last} has been read: it has been made anew. Begin with an empty checkpoint"
+                f"{self._last} has been read: it has been recreated. Begin with an empty checkpoint"
             )
         gone = state.first_seq - 1 - self._last
         if self._last and gone > 0:

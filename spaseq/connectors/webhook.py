@@ -56,7 +56,7 @@ class WebhookSink(MessageSink):
         return [Refusal(parcel, said) for parcel in parcels]
 
     def _post(self, parcels: Sequence[Parcel]) -> tuple[int, str]:
-        """Status and reason of a request; a kept connection that the server closed is made anew."""
+        """Status and reason of a request; a kept connection that the server closed is replaced."""
         texts = [parcel.text for parcel in parcels]
         body = (f"[{','.join(texts)}]" if self._is_array else texts[0]).encode()
         headers = {**self._headers, "Idempotency-Key": _key(parcels)}

@@ -1,4 +1,4 @@
-"""Correlated GPMs: evaluated when the sequence takes an event, with earlier bindings put in."""
+"""Correlated GPMs: evaluated when the sequence takes an event, with substituted bindings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from spaseq.gpm.single_event.event_graph import EventGraph
 
 WindowOf: TypeAlias = "Callable[[str], tuple[VerticalPartition, Mapping[str, str]] | None]"
-"""The window event that a value of EVENT stands for, with its values of PARTITION BY."""
+"""The window event of a value of EVENT, with its values of PARTITION BY."""
 
 Values: TypeAlias = "tuple[tuple[str, str], ...]"
 """Variables and the terms that are substituted for them."""
@@ -51,13 +51,13 @@ class CorrelatedEvaluator:
     ) -> None:
         """It calls `on_bad` for each event that lacks an endpoint's answer or exceeds a limit.
 
-        `window_of` gives the window event that a value of EVENT stands for, if it is one.
+        `window_of` returns the window event of a value of EVENT, if it is one.
         """
         self._window_of = window_of
         self._plan, self._on_bad, self._limits = plan, on_bad, limits
         patterns = [each.pattern for each in plan.patterns.gpms if each.correlation is not None]
         asks = any(asks_endpoints(each, knowledge.endpoints) for each in patterns)
-        # Whoever keeps account of what endpoints answer must see each use of an answer.
+        # The log of endpoints' answers must see each use of an answer.
         remembered = (
             0 if asks and knowledge.asked is not None else thresholds.current.remembered_results
         )
@@ -136,7 +136,7 @@ def _graph_of(event: str) -> EventGraph:
 
 
 def _shown(gpm: str, event: str) -> str:
-    """Which event it is, in words."""
+    """The name of the event in words."""
     text = " ".join(f"{' '.join(triple)} ." for triple in event_triples(event))
     return f"an event of {gpm} with {text[:_SHOWN]}"
 

@@ -102,8 +102,8 @@ class GpmEvaluator:
 
     Parts that depend only on the knowledge base are evaluated once, and then only joined. `options`
     are the query's options for expressions; EXISTS is evaluated here. `evaluation` sets the method.
-    `limits` bound the solutions, computed literals and time of an event. `measures` are filled if
-    they are given. A pattern `on_windows` is evaluated on window events (`WindowPartition`).
+    `limits` bound the solutions, computed literals and time of an event. `measures`, if given, get
+    the measures. A pattern `on_windows` is evaluated on window events (`WindowPartition`).
     `variables` are those that a solution may bind, without blank nodes of the pattern.
     """
 
@@ -142,7 +142,7 @@ class GpmEvaluator:
         return self._operators.parts(pattern)
 
     def constant(self, part: n.Pattern) -> Solutions | None:
-        """The solutions of a part that reads no event and asks no endpoint.
+        """The solutions of a part that uses neither an event nor an endpoint.
 
         None for other parts, and for parts that exceed the limits.
         """
@@ -206,4 +206,4 @@ class GpmEvaluator:
 
 
 CurrentEvaluator: TypeAlias = Callable[[], GpmEvaluator]
-"""The evaluator of a GPM with the knowledge base as it is at the time of the call."""
+"""The evaluator of a GPM with the present knowledge base."""

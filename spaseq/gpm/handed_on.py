@@ -1,4 +1,4 @@
-"""Events, and solutions inside EVENT, that stage 1 hands on as they are: as rows, and from rows.
+"""Events, and solutions inside EVENT, that stage 1 passes on to stage 2 as rows.
 
 An event is a bare row for each of its triples, or one row without a term if it has none. Stage 2
 makes groups of the solutions.
@@ -57,7 +57,7 @@ def _column(codes: Int32s, terms: TermTable) -> TermColumn:
 
 
 def begins(rows: SolutionBatch) -> Bools:
-    """Which rows are the first of an event, where all rows of an event stand together."""
+    """A mask of the first row of each event, where all rows of an event are adjacent."""
     is_first: Bools = np.ones(len(rows), np.bool_)
     is_first[1:] = rows.time[1:] != rows.time[:-1]
     for column in (rows.k, rows.stream):
@@ -83,7 +83,7 @@ def triples_of(rows: SolutionBatch) -> tuple[Int32s, ArrayTerms]:
 
 
 def events_of(rows: SolutionBatch, stream: str) -> EventBatch:
-    """The events of a stream that were handed on."""
+    """The events of a stream, from rows."""
     (s, p, o), terms = triples_of(rows)
     first = np.flatnonzero(begins(rows))
     bound = s != UNBOUND
@@ -98,7 +98,7 @@ def of_groups(
 ) -> EventSolutions:
     """All solutions, with the keys of groups and with operands as numbers and texts.
 
-    A double is mostly summed only, so it has no text where its number says all.
+    A double is mostly summed only, so it has no text where its number determines it.
     """
     columns = {v: solutions.columns[v] for v in gpm.variables if v in solutions.columns}
     for operand in operands:

@@ -25,10 +25,10 @@ class JoinedQueries(Protocol):
     """Queries whose GPMs are evaluated together."""
 
     def add(self, stage: PatternStage) -> None:
-        """Take the stage of one more query."""
+        """Add the stage of one more query."""
 
     def solutions(self, stage: PatternStage, index: VerticalPartition) -> SolutionBatch | None:
-        """The solutions of a stage on a whole batch; None if it must make them by itself."""
+        """The solutions of a stage on a whole batch; None if the stage must compute them itself."""
 
 
 class PatternStage:
@@ -36,8 +36,8 @@ class PatternStage:
 
     It calls `on_bad` for each event that lacks an endpoint's answer, and for each event that
     exceeds one of the `limits`. An event of the second kind has no solution at all; `exceeding` has
-    those of the last batch. `measures` are filled if they are given. Stages that share `joint` are
-    evaluated together, unless they are measured.
+    such events of the last batch. `measures`, if given, get the measures. Stages that share `joint`
+    are evaluated together, unless they are measured.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class PatternStage:
         If stage 2 counts events, those without a solution are rows, too: *bare* events.
 
         There are none if the query does not read the batch's stream. Stages that match one batch
-        with one `index` evaluate each basic graph pattern that they have in common once.
+        with one `index` evaluate each shared basic graph pattern once.
         """
         self.exceeding = []
         if self._joint is not None and index is not None:
@@ -124,14 +124,14 @@ class PatternStage:
         return stream < len(self._streams) - len(changing.makers)
 
     def _is_matched(self, changing: ChangingGraphs, stream: int) -> bool:
-        """Whether solutions are handed on, perhaps of the candidates, and not the events."""
+        """Whether stage 1 matches the events, or candidates, instead of passing them on."""
         is_matched = changing.splits is not None or changing.by_windows
         return is_matched and self._brings_events(changing, stream)
 
     def _handed_on(
         self, changing: ChangingGraphs, index: VerticalPartition, stream: int
     ) -> SolutionBatch:
-        """The events on which a GPM may match, for the stage that knows the graphs then."""
+        """The events on which a GPM may match, for stage 2, which has the graphs of their time."""
         from spaseq.gpm.handed_on import handed_on  # few queries need it
 
         events = np.arange(len(index.batch), dtype=np.int64)
@@ -153,14 +153,14 @@ class PatternStage:
         return any(taken)
 
     def solutions(self, number: int, index: VerticalPartition, stream: int) -> EventSolutions:
-        """The distinct solutions of a GPM, with the columns that stage 1 hands on."""
+        """The distinct solutions of a GPM, with the columns for stage 2."""
         found = self.evaluator(number).evaluate(index)
         return self.finished(number, found, SomeEvents(index), stream)
 
     def finished(
         self, number: int, solutions: EventSolutions, events: SomeEvents, stream: int
     ) -> EventSolutions:
-        """The same, made of the solutions that the GPM's evaluator has on some events."""
+        """The same, from the solutions of the GPM's evaluator on some events."""
         gpm = self.plan.patterns.evaluated[number]
         if not len(solutions.event):
             return solutions
@@ -206,7 +206,7 @@ class PatternStage:
     def _add_bare_content(
         self, rows: SolutionRows, number: int, solutions: EventSolutions, events: int
     ) -> None:
-        """Add a row for each event without a solution, if groups are made of them."""
+        """Add a row for each event without a solution, if groups need it."""
         patterns = self.plan.patterns
         content = number - len(patterns.gpms)
         if content < 0 or patterns.contents[content].operands is None:
@@ -278,7 +278,7 @@ def _text(solutions: EventSolutions, variable: str, row: int) -> str | None:
 
 
 def _descriptions(batch: EventBatch, events: Int64s) -> Iterator[str]:
-    """Which events these are, in words."""
+    """The names of events, in words."""
     for i, name in zip(events.tolist(), batch.names(events).texts(), strict=True):
         time = format_time(int(batch.time[i]))
         yield f"{name or 'an event'} of <{batch.stream}> at {time}"

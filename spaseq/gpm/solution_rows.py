@@ -1,5 +1,5 @@
-"""The solutions that stage 1 hands on: distinct ones, without variables that nothing later reads,
-as rows with the terms and numbers that stage 2 reads.
+"""The solutions for stage 2: distinct ones, without unused variables, as rows with the terms and
+numbers that stage 2 reads.
 
 The variable EVENT has the triples of its event as one literal.
 """
@@ -81,7 +81,7 @@ def event_text(
 
 
 def renamed_in_event(stream: str, time: int, k: int, event: str) -> str:
-    """A value of EVENT that was made before k was known; see `numbered_term`."""
+    """A value of EVENT from before k was known; see `numbered_term`."""
     terms = split_literal(event)[0].split("\n")
     return literal_text("\n".join(numbered_term(stream, time, k, t) for t in terms), XSD_STRING)
 
@@ -110,7 +110,7 @@ def without_private(bindings: EventSolutions, private: frozenset[str]) -> EventS
 
 
 def are_several(bindings: EventSolutions) -> Bools:
-    """The rows whose event has several solutions, in a family for one member."""
+    """A mask of the rows whose event has several solutions, in a family for one member."""
     event, member = bindings.event, _members(bindings)
     if member is None:
         new = np.ones(len(event) + 1, np.bool_)
@@ -125,7 +125,7 @@ def are_several(bindings: EventSolutions) -> Bools:
 
 
 def _members(bindings: EventSolutions) -> Int32s | None:
-    """A number of the member of a family for each solution; None if it is of no family."""
+    """The number of each solution's member of the family; None without a family."""
     if QUERY not in bindings.columns:
         return None
     members = known_terms(bindings.columns, QUERY)
@@ -281,7 +281,7 @@ class SolutionRows:
 
 
 def may_be_blank(terms: TextArray) -> Bools:
-    """Which of some terms are blank nodes or triple terms: they begin with `_` or `<<`."""
+    """A mask of the terms that are blank nodes or triple terms: they begin with `_` or `<<`."""
     if not len(terms):
         return np.zeros(0, np.bool_)
     _, offsets, data = terms.buffers()
@@ -293,7 +293,7 @@ def may_be_blank(terms: TextArray) -> Bools:
 
 
 def _except(bindings: EventSolutions, events: Sequence[int]) -> EventSolutions:
-    """The solutions of all but some events."""
+    """The solutions of all events but some."""
     kept = ~np.isin(bindings.event, events)
     columns = {v: c[kept] for v, c in bindings.columns.items()}
     return EventSolutions(bindings.event[kept], columns, bindings.terms)

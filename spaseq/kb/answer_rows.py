@@ -42,11 +42,11 @@ def answer_rows(
     Args:
         data: the bytes of SPARQL 1.1 Query Results JSON.
         variables: the names of the wanted variables.
-        label: tells the blank nodes of this answer from other answers' nodes.
+        label: distinguishes the blank nodes of this answer from those of other answers.
         limits: bounds on nesting, literals and the number of rows.
 
     Raises:
-        AnswerError: the answer exceeds a limit, or has what no answer may have.
+        AnswerError: the answer exceeds a limit, or has a forbidden part.
         SyntaxError: the answer is not valid JSON results; it may be incomplete.
     """
     _check_nesting(data, limits.nesting)

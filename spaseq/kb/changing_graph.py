@@ -26,7 +26,7 @@ Recoded: TypeAlias = "Callable[[Int64s], Int64s]"
 
 
 class ChangingGraph(Stateful):
-    """The triples of a graph now, by predicate.
+    """The present triples of a graph, by predicate.
 
     A triple is a number, its subject's code before its object's. The codes are those of `terms`,
     to which the terms of new triples are added.
@@ -88,10 +88,10 @@ class ChangingGraph(Stateful):
         return True
 
     def apply(self, change: GraphChange) -> int:
-        """Remove what a change removes, then add what it adds.
+        """Remove triples, then add triples.
 
         Returns:
-            how many triples have gone and come.
+          the numbers of triples removed and added.
         """
         whole = [pattern for pattern in change.deleted if _is_triple(pattern)]
         count = self.remove(*self._coded(whole, adds=False))

@@ -147,13 +147,13 @@ def shared_cache(options: ServiceOptions) -> AnswerCache:
 
 
 class EndpointAnswers(Protocol):
-    """Asks endpoints, and knows what they have answered."""
+    """Sends requests to endpoints, and caches the answers."""
 
     def get(self, key: AnswerKey) -> Answered | None:
-        """What is known already; None if the endpoint must be asked."""
+        """The known answer; None if the endpoint must get the request."""
 
     def put(self, key: AnswerKey, answer: Answered) -> None:
-        """Take note of an answer or a failure."""
+        """Record an answer or a failure."""
 
     def select(self, url: str, query: str, variables: Sequence[str]) -> list[AnswerRow]:
         """The solutions of a SELECT; ServiceFailure as from `Endpoint.select`."""

@@ -1,7 +1,7 @@
-"""What somebody wants of a graph, as a change of the graph: other triples, more, or an update.
+"""A request for a change of a graph: other triples, more triples, or an update.
 
-A change says which triples go and come, so it needs no more room than what differs. Blank nodes of
-a document get labels by their order in it. So a document that is given again changes nothing.
+A change has only the triples removed and added. Blank nodes of a document get labels by their order
+in it. So a document that is given again changes nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DATA = re.compile(
     r"(INSERT|DELETE)\s+DATA\s*\{(.*)\}\s*;?\s*",
     re.IGNORECASE | re.DOTALL,
 )
-"""An update with one operation whose triples stand in it."""
+"""An update with one operation that contains its triples."""
 
 _OTHER_GRAPHS = {
     *("GRAPH", "WITH", "USING", "LOAD", "SERVICE", "CREATE", "DROP", "COPY", "MOVE", "ADD")
@@ -43,7 +43,7 @@ _OTHER_GRAPHS = {
 
 
 def graph_triples(graph: KbGraph, terms: TermTable) -> Iterator[Triple]:
-    """The triples of a graph, as texts; `terms` has those of its codes."""
+    """The triples of a graph, as texts; `terms` are the terms of its codes."""
     for predicate, relation in graph.items():
         p = terms.text(predicate)
         pairs = zip(terms.take(relation.s), terms.take(relation.o), strict=True)
@@ -106,7 +106,7 @@ def document_triples(
 
 
 def given_triples(given: Any, iri: str, limits: Limits) -> Iterator[Triple]:
-    """The triples of what a program gives for a graph: a path, an rdflib or a pyoxigraph graph.
+    """The triples of a program's graph: a path, an rdflib or a pyoxigraph graph.
 
     Raises:
         InputError: it cannot be read, or has no RDF.
@@ -158,12 +158,12 @@ def updating(
     """The change that a SPARQL update makes, with a graph as its default graph.
 
     Args:
-        now: gives the triples of the graph.
+        now: returns the triples of the graph.
         text: the update.
-        iri: of the graph; relative IRIs are relative to it.
+        iri: the IRI of the graph, which is also the base IRI.
         scope: blank nodes of different scopes are different.
-        general: does what `updated` does, perhaps elsewhere. It is not called if all triples of an
-            update stand in it.
+        general: does the same as `updated`, possibly in another process. It is not called if an
+            update contains all its triples.
 
     Raises:
         InputError: it is no update, or needs another graph.

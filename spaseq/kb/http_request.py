@@ -59,7 +59,7 @@ class Deadline:
 
 @record
 class Network:
-    """How names become IP addresses, and which of these are private.
+    """Resolution of names to IP addresses, and the test for private ones.
 
     `resolve` gets a host, a port and the seconds that it may take.
     """
@@ -153,7 +153,7 @@ class _Sending:
     # --- connections ----------------------------------------------------------------------------
 
     def _connected(self, address: ServiceAddress, proxy: ServiceAddress | None) -> socket.socket:
-        """A connection to the server of an address, with TLS if the scheme asks for it."""
+        """A connection to the server of an address, with TLS for such schemes."""
         first_hop = address if proxy is None else proxy
         sock = self._reached(first_hop, self._checked(address, proxy))
         if address.scheme == "http":
@@ -267,7 +267,7 @@ def _too_large(most: int) -> ServiceFailure:
 
 
 def _redirect(url: str, response: HTTPResponse) -> tuple[str, ServiceAddress]:
-    """Where an answer redirects to."""
+    """The target of a redirect."""
     given = response.headers.get("Location")
     if given is None:
         raise ServiceFailure(f"HTTP status {response.status} without an address", False)
@@ -303,7 +303,7 @@ def _body(response: HTTPResponse, most: int) -> Iterator[bytes]:
 
 
 def _announced(response: HTTPResponse) -> int | None:
-    """The length that the headers give the body; None if they give none."""
+    """The length of the body by the headers; None without one."""
     given = {v.strip() for v in response.headers.get_all("Content-Length", [])}
     if response.chunked or not given:
         return None
@@ -315,7 +315,7 @@ def _announced(response: HTTPResponse) -> int | None:
 
 
 def _unpacking(headers: Message) -> Any:
-    """What unpacks the body; None if it is not packed."""
+    """The decompressor of the body; None if it is not compressed."""
     encoding = headers.get("Content-Encoding", "identity").strip().lower()
     if encoding in ("identity", ""):
         return None

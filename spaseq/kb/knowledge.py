@@ -124,7 +124,7 @@ class KbTerms(TermTable):
 
     @cached_property
     def _hashed(self) -> tuple[np.uint64, Int32s]:
-        """(seed, slots) of a hash table. As the seed is random, nobody can choose equal hashes."""
+        """(seed, slots) of a hash table. As the seed is random, no input can force equal hashes."""
         seed = np.uint64(secrets.randbits(64))
         slots = np.full(2 << len(self).bit_length(), -1, np.int32)
         hash_slots(*self.buffers, seed, slots)
@@ -141,7 +141,7 @@ class KbRelation:
     """The n distinct triples of one graph with one predicate.
 
     `s` and `o` int32 [n] are codes, sorted by (s, o). `by_object` int32 [n] are the row numbers in
-    order of (o, s), made when somebody asks for them.
+    order of (o, s), made at the first use.
     """
 
     __slots__ = ("_by_object", "o", "s")
@@ -162,7 +162,7 @@ class KbRelation:
 class KbGraph(dict[int, KbRelation]):
     """A named graph: its relations by predicate code.
 
-    `memo` caches what queries derive from the graph. It does not travel with the graph.
+    `memo` caches what queries derive from the graph. It is not pickled with the graph.
     """
 
     __slots__ = ("memo",)
@@ -187,8 +187,8 @@ class KnowledgeBase:
         endpoints: URL by graph IRI, for graphs at SPARQL endpoints.
         addresses: URL by IRI, for all endpoints that SERVICE may call by IRI.
         file: path of the compiled file, if `open` mapped one.
-        services: how to ask endpoints.
-        asked: what asks them, instead of a cache of the process.
+        services: the options of endpoints.
+        asked: sends the requests, instead of the cache of the process.
 
     `endpoints`, `addresses`, `services` and `asked` are not part of the file or the hash.
     """
@@ -308,7 +308,7 @@ class KnowledgeBase:
 
 
 def _mapped(path: Path) -> pa.RecordBatch:
-    """The record batch of a file that `save` wrote, after a look at its checksums."""
+    """The record batch of a file that `save` wrote, after a check of its checksums."""
     with pa.memory_map(str(path)) as file:
         data = file.read_buffer()
     return pa.ipc.open_file(data.slice(0, checked_size(np.frombuffer(data, np.uint8)))).get_batch(0)

@@ -1,8 +1,8 @@
-"""A knowledge base whose graphs are changed while a run goes on: what it is at each time.
+"""A knowledge base whose graphs change during a run: its value at each time.
 
-The changes of a graph come in order of their times, and none has a time that an event has had which
-a query was given. So events of several values of a graph meet only as long as streams are out of
-order, and old values go when no event can need them.
+The changes of a graph come in order of their times, and each is later than all events that a reader
+of the graph has had. So events of several values of a graph meet only while streams are out of
+order, and old values are dropped when no event can need them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class KnowledgeVersions:
 
     Args:
         base: the first value.
-        changes: those that are known already.
+        changes: the changes known at the start.
     """
 
     def __init__(self, base: KnowledgeBase, changes: Iterable[TimedChange] = ()) -> None:

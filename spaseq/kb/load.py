@@ -80,7 +80,7 @@ class KbCache:
         if self.directory is None or _size(sources) < max(self.smallest, 1):
             return build()
         path = self.directory / f"{_key(sources)}{_SUFFIX}"
-        usual = self.smallest > 0  # the default directory, so go on without it
+        usual = self.smallest > 0  # the default directory, so continue without it
         try:
             private_directory(self.directory, 2 if usual else 1)
         except NotPrivate as error:
@@ -228,14 +228,14 @@ def load_kb(
 
     Args:
         sources: see above.
-        services: how to ask endpoints; its limits also bound what is loaded.
+        services: the options of endpoints; its limits also bound loading.
         cache: where to keep the compiled form of files and find it again.
 
     Raises:
         InputError: a source cannot be read (with file, line and reason); a source has triples, but
             neither an IRI nor named graphs; an endpoint has no valid address; or a required one
             does not answer.
-        UsageError: the options allow what is no host.
+        UsageError: an allowed host is invalid.
     """
     AllowedHosts.of(services, ())
     endpoints: dict[str, str] = {}

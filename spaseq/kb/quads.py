@@ -1,7 +1,7 @@
-"""Reading the sources of a knowledge base as blocks of quads: files, stores, rdflib graphs; and of
-an ontology as the schema for entailment.
+"""Reads the sources of a knowledge base (files, stores, rdflib graphs) as quads, and ontologies as
+schemas.
 
-The ingest kernels read N-Quads and N-Triples, and what pyoxigraph writes of other formats.
+The ingest kernels read N-Quads and N-Triples, and the text that pyoxigraph writes of other formats.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Addresses of SPARQL endpoints: their parts, and the hosts that a run may ask; failed requests to
-them, and the count of repeated ones.
+"""Addresses of SPARQL endpoints: their parts, and the allowed hosts.
+
+Also failed requests, and the count of repeated ones.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from spaseq.records import record
 from spaseq.text_patterns import late_pattern
 
 HostAndPort: TypeAlias = tuple[str, int | None]
-"""A host, in lower case, and a port; None stands for all ports."""
+"""A host, in lower case, and a port; None is any port."""
 
 _PORTS = {"http": 80, "https": 443}
 _NO_ADDRESS = late_pattern(r"[\x00-\x20\x7f-\x9f\\<>\"{}|^`\ud800-\udfff]")
@@ -117,7 +118,7 @@ def _user(parts: SplitResult) -> str | None:
 
 @record
 class AllowedHosts:
-    """The hosts that a run may ask."""
+    """The hosts to which a run may send requests."""
 
     hosts: frozenset[HostAndPort]
 

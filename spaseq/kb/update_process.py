@@ -19,18 +19,18 @@ from spaseq.errors import InputError
 from spaseq.rdf.terms.term import Triple
 
 LONGEST_S = 30.0
-"""How long an update may take."""
+"""Maximum time of an update."""
 
 _LEAST_BYTES = 2**29  # of addresses, which threads take without using them
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedUpdates:
-    """Does updates in a process of their own.
+    """Executes updates in a separate process.
 
     Attributes:
-        most_bytes: how much memory an update may need.
-        longest_s: how long it may take.
+      most_bytes: maximum memory of an update.
+      longest_s: its maximum time.
     """
 
     most_bytes: int

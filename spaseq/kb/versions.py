@@ -22,10 +22,10 @@ def version_name(time: int, iri: str) -> str:
 
 
 def versions_given(changes: KbChanges) -> list[tuple[str, KbInput]]:
-    """(name, source) of each version; of those of one time the last one stands.
+    """(name, source) of each version; at equal times the last one counts.
 
     Raises:
-        UsageError: a time is none.
+        UsageError: a time is invalid.
     """
     sources: dict[str, KbInput] = {}
     for iri, versions in changes.items():

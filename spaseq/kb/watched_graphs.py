@@ -1,6 +1,4 @@
-"""The files of a knowledge base and of graphs, watched: what is to be loaded again, and what a
-graph is to be, when its files have changed.
-"""
+"""The files of a knowledge base and of graphs, watched for changes to load."""
 
 from __future__ import annotations
 
@@ -113,9 +111,9 @@ class WatchedGraph:
     Args:
         iri: the graph.
         paths: its files.
-        checksum: of the files when the graph was last read from them; None if it never was.
-        most_bytes: how large they may be together.
-        limits: bound what is read.
+        checksum: of the files at the last reading of the graph; None before the first.
+        most_bytes: maximum size of all files together.
+        limits: limits of reading.
     """
 
     def __init__(
@@ -128,15 +126,16 @@ class WatchedGraph:
     ) -> None:
         self.iri, self._paths, self._checksum = iri, paths, checksum
         self._most, self._limits = most_bytes, limits
-        self._seen: FileStates | None = None  # that were looked at wholly
+        self._seen: FileStates | None = None  # at the last full check
         self._latest: FileStates | None = None
         self.problem = ""
 
     def changed(self, at_once: bool = False) -> tuple[str, list[Triple]] | None:
         """The checksum and the triples of files that have changed; None if they have not.
 
-        Files count when two calls have seen them as they are, unless `at_once`: somebody may be
-        writing. `problem` says why changed files cannot be read; who takes the triples clears it.
+        A change counts when two calls have seen the same files, unless `at_once`: a program may
+        still be writing. `problem` is the reason why changed files cannot be read; the caller
+        clears it.
         """
         before, self._latest = self._latest, _states(self._paths)
         if self._latest == self._seen or not (at_once or self._latest == before):
@@ -152,7 +151,7 @@ class WatchedGraph:
         return content
 
     def forget(self) -> None:
-        """Let the next call of `changed` give the files again, as they could not be taken."""
+        """Let the next call of `changed` return the files again; the caller could not use them."""
         self._seen = self._checksum = None
 
     def _read(self) -> tuple[str, list[Triple]] | None:
@@ -208,7 +207,7 @@ def watched_graphs(
 
 
 def kept_graphs(sources: Iterable[tuple[str | None, object]]) -> dict[str, KeptGraph]:
-    """The graphs of files among the sources of a knowledge base that have a name of their own."""
+    """The named graphs among the sources of a knowledge base that come from files."""
     by_graph: dict[str, tuple[str, ...]] = {}
     for iri, source in sources:
         if iri is not None and isinstance(source, str | os.PathLike) and not is_url(str(source)):

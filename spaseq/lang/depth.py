@@ -1,8 +1,8 @@
 """Bounds on the depth of a query, so that no query takes more stack than there is.
 
 Lists may be of any length: triples, UNION, FILTER, `&&`, `||`, VALUES, the steps of a sequence, the
-alternatives of a path. What is inside something else is deeper. So is what applies to everything
-before it: each OPTIONAL, MINUS and BIND of a group, each operand of `+ - * /` and of AND.
+alternatives of a path. Nested constructs are deeper. So are constructs that apply to everything
+before them: each OPTIONAL, MINUS and BIND of a group, each operand of `+ - * /` and of AND.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ USUAL = 20
 
 
 def make_room(levels: int) -> None:
-    """Raise the bound on open calls to what a query with this number of levels needs.
+    """Raise the recursion limit to the need of a query with this number of levels.
 
-    The bound stays raised: threads and generators of the run still read the query later.
+    The limit stays raised: threads and generators of the run read the query later.
     """
     needed = CALLS + PER_LEVEL * levels
     if levels > USUAL and sys.getrecursionlimit() < needed:

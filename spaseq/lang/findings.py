@@ -8,8 +8,9 @@ from spaseq.errors import Diagnostic, QueryText, Span
 from spaseq.lang.scan import Unescaped
 
 MOST = 100
-"""After this number of diagnostics a query is read no further: nobody reads them all, and a text
-that is no query has errors at every place."""
+"""Number of diagnostics after which a query is read no further: a text that is no query has errors
+everywhere.
+"""
 
 
 class TooManyErrors(Exception):

@@ -115,7 +115,7 @@ _CELL_USES = 3  # the cell of a list is an object, the subject of rdf:first, and
 
 
 def uses_of_blank_nodes(nodes: Sequence[ast.Node]) -> Counter[str]:
-    """How often each blank node occurs in the trees, by label."""
+    """Number of occurrences of each blank node in the trees, by label."""
     below = (inner for node in nodes for inner in walk_patterns(node))
     terms = (term for node in below for t in _triples(node) for term in (t.subject, t.object))
     all_leaves = (leaf for term in terms for leaf in leaves(term))

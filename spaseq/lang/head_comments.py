@@ -1,4 +1,4 @@
-"""What the comments at a query's head say about it: `# title: Jam`, `# severity: warning`."""
+"""The metadata in the comments at a query's head: `# title: Jam`, `# severity: warning`."""
 
 from __future__ import annotations
 

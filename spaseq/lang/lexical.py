@@ -29,7 +29,7 @@ PREFIX = rf"(?:[{_BASE}](?:[{_CHARS}.]*[{_CHARS}])?)?:"
 """PNAME_NS: a prefix with its colon."""
 
 LOCAL = rf"(?:[{_U}:0-9]|{_ESCAPED})(?:(?:[{_CHARS}.:]|{_ESCAPED})*(?:[{_CHARS}:]|{_ESCAPED}))?"
-"""PN_LOCAL: what follows the colon of a prefixed name."""
+"""PN_LOCAL: the part of a prefixed name after the colon."""
 
 IRI_REF = r'<[^<>"{}|^`\\\x00-\x20]*>'
 BLANK_NODE = rf"_:[{_U}0-9](?:[{_CHARS}.]*[{_CHARS}])?"

@@ -1,7 +1,7 @@
-"""Warnings: what is hardly intended in a query, also in one with errors.
+"""Warnings about probable mistakes in a query, also in one with errors.
 
-Those about the sequence stand here: steps that can never match, or never fail, windows, and loops
-whose repetitions are not joined.
+This module has the warnings about the sequence: steps that can never match, or never fail, windows,
+and loops whose repetitions are not joined.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def lint_shape(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def lint_steps(resolved: Resolved) -> Iterator[Diagnostic]:
-    """The warnings about steps that follow from what their GPMs match."""
+    """The warnings about steps that follow from the matches of their GPMs."""
     yield from _greedy_for_ever(resolved)
     yield from _strict_joins(resolved)
 
@@ -140,7 +140,7 @@ def _vacuous_negations(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _greedy_for_ever(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Greedy loops that could always go on with the event of the step behind them."""
+    """Greedy loops that could always continue with the event of the next step."""
     gpms = {gpm.name: gpm for gpm in resolved.query.gpms}
     for chain in chains(resolved.chain):
         for loop, then in pairwise(link.step for link in chain.links):
@@ -286,7 +286,7 @@ def _fewest_of_step(step: ChainStep) -> int:
 
 
 def lint(resolved: Resolved, parsed: Parsed) -> Iterator[Diagnostic]:
-    """The warnings that are true whatever the errors of the query stand for."""
+    """The warnings that are true whatever the errors of the query."""
     yield from lint_comparisons(resolved)
     if "sequence" not in parsed.broken_clauses:
         yield from lint_shape(resolved)

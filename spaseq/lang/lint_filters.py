@@ -64,7 +64,7 @@ _HINTS: dict[frozenset[str], str] = {
 
 
 def vain_comparisons(node: ast.Node) -> Iterator[tuple[ast.Compare, str]]:
-    """The comparisons below a node whose result never varies, each with what to say about it."""
+    """The comparisons below a node whose result never varies, each with its message."""
     for inner in walk_patterns(node):
         if isinstance(inner, ast.Compare) and (message := _message(inner)) is not None:
             yield inner, message
@@ -261,7 +261,7 @@ def _and(left: Outcome, right: Outcome) -> Outcome:
 
 
 def lint_filters(resolved: Resolved) -> Iterator[Diagnostic]:
-    """The warnings about what expressions read."""
+    """The warnings about the variables of expressions."""
     yield from _unbound(resolved)
     yield from _unbound_outputs(resolved)
     yield from _own_times(resolved)
@@ -314,7 +314,7 @@ def _reads(expr: ast.Node) -> Iterator[ast.Var]:
 def _cause(
     resolved: Resolved, gpm: ast.Gpm, test: SeenFilter, var: ast.Var, seen: dict[str, set[str]]
 ) -> str:
-    """Why a variable has no value in a FILTER, and what to do."""
+    """The reason why a variable has no value in a FILTER, and the remedy."""
     name = var.name
     if name in resolved.binds[gpm.name]:
         return _bound_outside(name, test.inside)
@@ -343,7 +343,7 @@ def _bound_outside(name: str, inside: ast.Element | None) -> str:
 
 
 def _mentioned_apart(node: ast.Node, name: str) -> bool:
-    """Whether a variable stands in a part of a GPM that binds variables, such as a triple."""
+    """Whether a variable occurs in a part of a GPM that binds variables, such as a triple."""
     if isinstance(node, ast.Triples | ast.Values):
         return any(isinstance(n, ast.Var) and n.name == name for n in walk(node))
     return any(_mentioned_apart(child, name) for child in children(node))

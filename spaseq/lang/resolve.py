@@ -38,8 +38,7 @@ Findings = Iterator[Diagnostic]
 class Resolved:
     """A checked query. `binds[g]` holds the variables that GPM g may bind.
 
-    `kinds` are the classes of its nodes, but for those inside blocks of triples: what is not there
-    need not be looked for.
+    `kinds` are the classes of its nodes, without those inside blocks of triples, for quick tests.
     """
 
     query: ast.Query
@@ -57,7 +56,7 @@ def resolve(
     broken_gpms: Collection[str] = (),
     broken_clauses: Collection[str] = (),
 ) -> Resolved:
-    """Resolve all names of a query and report what the language refuses.
+    """Resolve all names of a query and report violations of the language.
 
     `broken_gpms` and `broken_clauses` name the GPMs and clauses with syntax errors, which are not
     checked.

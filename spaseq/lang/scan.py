@@ -26,7 +26,7 @@ _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL
 _LAST_CODEPOINT = 0x10FFFF
 
 _IN_STRINGS = {"\\": r"\\", '"': r"\"", "'": r"\'", "\n": r"\n", "\r": r"\r"}
-"""Characters that would end a string, or begin an escape, and how they stand in one.
+"""Characters that would end a string, or begin an escape, and their escaped forms.
 
 SPARQL 1.2 (section 19.2) reads no character of an escape again as a part of the syntax.
 """
@@ -39,7 +39,7 @@ class Unescaped:
     """A text without codepoint escapes, with the way back to the offsets of its source.
 
     From offset `starts[i]` of `text` on, offsets in the source are greater by `shifts[i]`.
-    `invalid` holds the spans, in the source, of escapes that stand for no character.
+    `invalid` holds the spans, in the source, of escapes without a character.
     """
 
     text: str

@@ -2,7 +2,7 @@
 
 docs/meaning.md#group-variables: a variable is a group variable if all GPMs that bind it lie
 in one step that repeats more than once; the innermost such step owns it. GPMs in negated steps and
-uses in FILTERs do not count. Variables that only a negated step binds are its own: repeated steps
+uses in FILTERs do not count. Variables that only a negated step binds belong to it: repeated steps
 inside it make them group variables.
 """
 
@@ -42,7 +42,7 @@ def seen_before(
 
 @record
 class _SeenBefore:
-    """`whole` are the variables of the whole match; `seen` is what `seen_before` finds."""
+    """`whole` are the variables of the whole match; `seen` is the result of `seen_before`."""
 
     scope: Scope
     binds: Mapping[str, frozenset[str]]

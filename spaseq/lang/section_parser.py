@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _SHORT = 1000
-"""The most characters of a section whose nodes are kept."""
+"""Maximum characters of a section whose nodes are cached."""
 
 
 @record
@@ -64,8 +64,8 @@ class SectionParser:
             element: the element for the whole section, made by `rules.whole`.
             span: the span of the section.
             where: the name of the section in messages.
-            follows: keywords that may stand after the section, as suggestions.
-            then: a phrase for what follows the section.
+            follows: keywords that may follow the section, as suggestions.
+            then: a phrase for the next part of the query.
         """
         text = self.text[span.start : span.end]
         parse = _parsed_before if len(text) <= _SHORT else _parsed

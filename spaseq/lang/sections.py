@@ -139,7 +139,9 @@ class _Cutter:
         return next((i for i in called if nearest(self.keyword(i), ["SEQ", "SEQUENCE"])), None)
 
     def find_gpms(self, start: int) -> list[int]:
-        """Where GPMs begin: at DEFINE, or at the word before GPM (DEFINE may be misspelt)."""
+        """The positions where GPMs begin: at DEFINE, or at the word before GPM (DEFINE may be
+        misspelt).
+        """
         anchors: list[int] = []
         head_end = start  # earlier lexemes belong to the heads in `anchors`
         for i in range(start, len(self.lexemes)):

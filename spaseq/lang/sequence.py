@@ -78,7 +78,7 @@ class Repeat:
 
     @property
     def is_marked(self) -> bool:
-        """Whether a run must know where a repetition begins, goes on and ends."""
+        """Whether a run must know where a repetition begins, repeats and ends."""
         return self.is_scope or self.until is not None
 
 

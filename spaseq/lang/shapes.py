@@ -1,10 +1,10 @@
-"""The shape of a query: what stays without the constants that queries of a family differ in.
+"""The shape of a query: the query without the constants in which queries of a family differ.
 
-Such a constant stands alone at a place where a variable could stand: as subject or object of a
-triple pattern of a GPM, beside the operator of a comparison with a variable, or in a sum with a
-variable of another GPM, which is less or greater than a variable. It must stand in the own group of
-the GPM, not in a group inside it. Any other constant of a GPM is part of the shape. In a query with
-windows it is a constant that HAVING of a sub-SELECT compares with an aggregate that is shown.
+Such a constant is alone at a place where a variable could be: as subject or object of a triple
+pattern of a GPM, beside the operator of a comparison with a variable, or in a sum with a variable
+of another GPM, which is less or greater than a variable. It must be in the outermost group of the
+GPM, not in a group inside it. Any other constant of a GPM is part of the shape. In a query with
+windows it is a constant that HAVING of a sub-SELECT compares with a projected aggregate.
 
 The constants of SELECT, CONSTRUCT and HAVING are no part of a shape either, because each query
 makes its answers by itself.
@@ -35,16 +35,16 @@ QUERY = f"{MARK}query"
 """The variable that says whose solution it is."""
 
 _ANY_LITERAL, _ANY_IRI = ast.Literal(MARK), ast.Iri("any:thing")
-"""They stand for constants of SELECT, CONSTRUCT and HAVING in a shape."""
+"""They replace the constants of SELECT, CONSTRUCT and HAVING in a shape."""
 
 
 def parameter(number: int) -> ast.Var:
-    """The variable that stands for a constant; it never leaves its GPM, like a blank node."""
+    """The variable that replaces a constant; it never leaves its GPM, like a blank node."""
     return ast.Var(f"_:{MARK}{number}")
 
 
 def total(number: int) -> ast.Var:
-    """The variable that stands for the sum with a constant."""
+    """The variable that replaces the sum with a constant."""
     return ast.Var(f"{MARK}{number}")
 
 
@@ -140,7 +140,9 @@ class _Shaping:
         return [element]
 
     def _test(self, expr: ast.Expr, shown: Mapping[ast.Expr, ast.Var]) -> tuple[ast.Expr, bool]:
-        """(a condition of HAVING, whether it stays there), else over what the sub-SELECT shows."""
+        """(a condition of HAVING, whether it stays there), else a condition over the projection of
+        the sub-SELECT.
+        """
         match expr:
             case ast.Compare(op, ast.Aggregate() as left, ast.Literal() as right) if left in shown:
                 if op != "!=":

@@ -49,7 +49,7 @@ def _untils(chain: Chain) -> Iterator[_Refusal]:
 
 @record
 class _Around:
-    """What a chain stands in."""
+    """The surroundings of a chain."""
 
     counted: bool  # the window counts events
     edge: str = ""  # a bracket whose edges are those of the chain
@@ -147,10 +147,8 @@ def _negation_refusals(chain: Chain, counted: bool, bracket: str) -> Iterator[_R
 
 @record
 class _ChainPosition:
-    """The place of a negated step: the steps that may be its neighbours on either side.
-
-    A step that may be empty is a neighbour, and so is what then stands there. None is the edge of
-    the sequence.
+    """The position of a negated step: its possible neighbours on either side. Beyond a step that
+    may be empty, the next step is a neighbour, too. None is the edge of the sequence.
     """
 
     link: Link

@@ -46,7 +46,7 @@ _BRACKETED_IRI = late_pattern(r"<[^<>\n]*>")
 
 @record
 class Failure:
-    """The furthest place that the parse of a section reached, and what was expected there."""
+    """The furthest position that the parse of a section reached, and the expected elements."""
 
     place: int
     expected: frozenset[str]
@@ -67,7 +67,7 @@ def report(failure: Failure, lexemes: Sequence[Lexeme], findings: Findings) -> N
 
 
 def _expected(failure: Failure) -> tuple[str, ...]:
-    """What was expected, shortened: phrases, then keywords, then punctuation marks."""
+    """The expected elements, shortened: phrases, then keywords, then punctuation marks."""
     rest = {failure.then if name == THE_END else name for name in failure.expected}
     summaries = []
     for needed, covered, phrase in _SUMMARIES:
@@ -138,7 +138,7 @@ def _place(
 
 
 def _wants_another(failure: Failure, lexeme: Lexeme) -> bool:
-    """Whether this closing bracket stands in the place of one of another kind."""
+    """Whether this closing bracket is in the place of one of another kind."""
     if not lexeme.is_punct(*CLOSING.values()):
         return False
     closing = {f"'{mark}'" for mark in CLOSING.values()}

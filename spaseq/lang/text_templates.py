@@ -1,11 +1,11 @@
-"""Recognises queries whose texts are equal but for constants, without parsing them.
+"""Recognises queries whose texts differ in constants only, without parsing them.
 
-A `TextTemplate` is made of one query that has been parsed. It is a regular expression of the
-query's text, with a group in the place of each constant that another query may replace. A group
-takes constants of the form that the query itself has there, such as whole numbers or the local
-parts of prefixed names with one prefix. A text that fits has the same tokens up to these constants,
-and so the same syntax tree. Forms are narrow: whatever could have an error, a warning or another
-meaning does not fit, and is parsed.
+A `TextTemplate` is made from one parsed query. It is a regular expression of the query's text, with
+a group in place of each constant that another query may replace. A group takes constants of the
+form that the query itself has there, such as whole numbers or the local parts of prefixed names
+with one prefix. A text that fits has the same tokens up to these constants, and so the same syntax
+tree. Forms are narrow: a text that could have an error, a warning or another meaning does not fit,
+and is parsed.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _LOCAL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?"
 _SIGN = re.compile(r"[+-]\s*")
 
 
-@lru_cache(maxsize=1)  # a query that fits no template is asked for twice
+@lru_cache(maxsize=1)  # a query that fits no template comes here twice
 def outline(text: str) -> str:
-    """The text without what looks like a constant: texts of one template have equal ones.
+    """The text without possible constants: texts of one template have equal outlines.
 
     >>> outline("FILTER (?v > 5)") == outline("FILTER (?v > 17)")
     True
@@ -87,9 +87,9 @@ class _Form:
 class TextTemplate:
     """The texts of queries that differ from one in constants, and these constants.
 
-    `slots` has the group of each constant of the shape; -1 for one that all have. `pattern` says
-    which groups have equal constants. No group has one of `others`. What a text has in the groups
-    is kept as one string, from which all else is made again.
+    `slots` has the group of each constant of the shape; -1 for a common one. `pattern` says which
+    groups have equal constants. No group has one of `others`. The groups of a text are kept as one
+    string, from which everything else is computed.
     """
 
     expression: re.Pattern[str]
@@ -145,7 +145,7 @@ class TextTemplate:
         return template if template.canonical(given) == format_query(query) else None
 
     def given(self, text: str) -> str | None:
-        """What a text has in the groups, as one string; None if it does not fit."""
+        """The groups of a text, as one string; None if it does not fit."""
         match = self.expression.fullmatch(text)
         if match is None:
             return None
@@ -195,7 +195,7 @@ def _expression(written: Sequence[str], forms: Iterable[_Form]) -> str:
 
 
 def _written(text: str, forms: dict[tuple[int, int], _Form]) -> tuple[str, ...]:
-    """The parts of a text before, between and after what varies of some constants."""
+    """The parts of a text before, between and after the variable parts of some constants."""
     parts, copied = list[str](), 0
     for (begin, end), form in forms.items():
         parts.append(text[copied:begin] + form.start)

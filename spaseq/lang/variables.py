@@ -16,7 +16,7 @@ NodeT = TypeVar("NodeT", bound=ast.Node)
 
 
 MARK = "#"
-"""How the names begin that a family gives the values which its queries differ in.
+"""Prefix of the variables for the values in which a family's queries differ.
 
 No query can write such a name.
 """
@@ -30,8 +30,8 @@ def is_made(name: str) -> bool:
 def rewritten(node: NodeT, change: Callable[[ast.Node], ast.Node | None]) -> NodeT:
     """The tree with nodes replaced from the root down.
 
-    Where `change` returns a node, that node takes the place of the subtree. Where it returns None,
-    the node stays, and its children are rewritten.
+    Where `change` returns a node, that node replaces the subtree. Where it returns None, the node
+    stays, and its children are rewritten.
     """
     return cast(NodeT, _rewrite(node, change))
 
@@ -111,7 +111,7 @@ def walk(node: ast.Node) -> Iterator[ast.Node]:
 
 
 def walk_patterns(node: ast.Node) -> Iterator[ast.Node]:
-    """Like `walk`, without what is inside blocks of triples: terms and paths."""
+    """Like `walk`, without the contents of triple blocks: terms and paths."""
     return _walk(node, _TRIPLES)
 
 
@@ -124,7 +124,7 @@ _TRIPLES = (ast.Triples, ast.Triple)
 
 
 def _walk(node: ast.Node, closed: tuple[type[ast.Node], ...]) -> Iterator[ast.Node]:
-    """Like `walk`, without what is inside nodes of these kinds."""
+    """Like `walk`, without the contents of nodes of these kinds."""
     nodes: list[ast.Node] = []
     waiting: list[Any] = [node]
     while waiting:
@@ -146,7 +146,7 @@ def _walk(node: ast.Node, closed: tuple[type[ast.Node], ...]) -> Iterator[ast.No
 
 
 def _values_below(node: ast.Node) -> Callable[[Any], tuple[Any, ...]] | None:
-    """What gives the values of the fields that may hold nodes, the last field first."""
+    """A getter of the values of the fields that may hold nodes, the last field first."""
     names = child_fields(node)[::-1]
     if not names:
         return None
@@ -161,7 +161,7 @@ _BELOW: dict[type, Callable[[Any], tuple[Any, ...]] | None] = {}
 
 
 def _walk_expression(expr: ast.Node) -> Iterator[ast.Node]:
-    """Like `walk`, without the patterns of EXISTS, which have variables of their own."""
+    """Like `walk`, without the patterns of EXISTS, which have separate variables."""
     return _walk(expr, (ast.Exists,))
 
 

@@ -209,7 +209,7 @@ class _Check:
                 yield self.error("unknown-stream", message, node.stream.span, names, "")
 
     def _looks_back(self, gpm: ast.Gpm) -> Findings:
-        """What a GPM on NEW or GONE may not use, as it is evaluated by itself."""
+        """Findings of a GPM on NEW or GONE, which is evaluated by itself."""
         others = {
             v
             for other in self.query.gpms
@@ -304,7 +304,7 @@ class _Lint:
                 yield self.warning("aggregate-of-nothing", message, use.span)
 
     def _collapsing(self, query: ast.SubSelect) -> Findings:
-        """Triples that several events have are there once, unless EVENT looks at each."""
+        """Equal triples of several events count once, unless EVENT reads each event."""
         uses = [u for u in _aggregates(query) if u.function in _COUNTING and not u.distinct]
         if uses and _reads_union(query.pattern):
             message = (
@@ -337,7 +337,7 @@ def _holds_on_nothing(having: Sequence[ast.Expr]) -> bool:
 
 
 def _outcome_on_nothing(expr: ast.Expr) -> bool | None:
-    """What a condition is on an empty window; None if that is not known, or it is an error."""
+    """The result of a condition on an empty window; None if that is unknown, or an error."""
     match expr:
         case ast.Not(operand):
             outcome = _outcome_on_nothing(operand)

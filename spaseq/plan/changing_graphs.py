@@ -1,9 +1,9 @@
-"""Queries that read graphs whose value changes in time (docs/meaning.md#knowledge-that-changes).
+"""Queries that read changing graphs (docs/meaning.md#knowledge-that-changes).
 
-Stage 1 hands on the solutions of what reads the event alone, which stage 2 joins with the graphs as
-they are at the event's time. If a pattern cannot be split so, it hands the events on as they are,
-and stage 2 matches them when they stand in order. A query that maintains a graph is like
-one that registers a stream: its readers read the stream of its changes, too, and wait for it.
+Stage 1 evaluates the patterns that read the event alone; stage 2 joins these solutions with the
+graphs at the event's time. If a pattern cannot be split so, stage 1 passes the events on, and stage
+2 matches them in order. A query that maintains a graph is like one that registers a stream: its
+readers read the stream of its changes, too, and wait for it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from spaseq.plan.split_patterns import SplitPattern, reads, split
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 
 HANDED_ON = tuple(n.RESERVED + place for place in ("subject", "predicate", "object"))
-"""The variables that hold the triples of an event which stage 1 hands on, a row each."""
+"""The variables that hold the triples of a passed-on event, one triple per row."""
 
 _KEY = StageKey(None, "graphs that change are read when the events stand in order")
 
 
 def connected(plans: Sequence[QueryPlan], outside: Collection[str] = ()) -> tuple[QueryPlan, ...]:
-    """The plans of a run, each reading the graphs that change as such.
+    """The plans of a run, with changing graphs where they read such graphs.
 
     Args:
         plans: all queries of the run.
-        outside: the IRIs of graphs that something else changes.
+        outside: the IRIs of graphs that change externally.
     """
     maintained = {plan.maintained for plan in plans if plan.maintained is not None}
     changing = {*maintained, *outside}
@@ -105,7 +105,7 @@ def _is_read_by_windows(plan: QueryPlan, graphs: Collection[str]) -> bool:
 
 
 def _splits(plan: QueryPlan, graphs: Collection[str]) -> tuple[SplitPattern, ...] | None:
-    """The GPMs, split; None unless that is right for each."""
+    """The split GPMs; None unless the split is correct for each."""
     if _looks_at_every_event(plan) or any(gpm.correlation for gpm in plan.patterns.gpms):
         return None
     schema = plan.expressions.schema
@@ -114,7 +114,7 @@ def _splits(plan: QueryPlan, graphs: Collection[str]) -> tuple[SplitPattern, ...
 
 
 def _candidate(pattern: n.Pattern, graphs: Collection[str]) -> n.Pattern:
-    """A pattern that has a solution on each event on which `pattern` may have one."""
+    """A pattern with a solution on each event on which `pattern` may have one."""
 
     def without(part: n.Pattern) -> n.Pattern:
         if isinstance(part, n.Graph) and not _is_constant(part, graphs):

@@ -1,4 +1,4 @@
-"""Findings about a resolved query that only its algebra or its expressions show."""
+"""Findings about a resolved query that need its algebra or its expressions."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _unrepeatable(step: ast.Node, schema: Schema) -> str | None:
 
 
 def check_expressions(resolved: Resolved) -> list[Diagnostic]:
-    """Findings of functions and casts that do not exist, or that take other arguments."""
+    """Findings of functions and casts that do not exist, or have wrong arguments."""
     query = resolved.query
     # Another check refuses EXISTS where it is not supported.
     groups = frozenset(resolved.scope.owner)
@@ -97,7 +97,7 @@ def check_expressions(resolved: Resolved) -> list[Diagnostic]:
 
 
 def check_windows(resolved: Resolved, schema: Schema | None = None) -> list[Diagnostic]:
-    """Findings of GPMs on changes of windows that only their algebra shows."""
+    """Findings of GPMs on changes of windows that need their algebra."""
     if not resolved.query.windows:
         return []
     seen = seen_before(resolved.chain, resolved.scope, resolved.binds)

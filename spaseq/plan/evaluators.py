@@ -35,10 +35,10 @@ def with_evaluator(plan: QueryPlan, choice: EvaluatorChoice) -> QueryPlan:
 
 
 def asked_evaluator(plan: QueryPlan, name: str) -> EvaluatorChoice:
-    """The evaluator that a caller asks for by name; `check_evaluator` says whether it fits.
+    """The evaluator that a caller requests by name; `check_evaluator` says whether it is suitable.
 
     Raises:
-        UsageError: there is no such evaluator.
+      UsageError: there is no such evaluator.
     """
     for known in get_args(EvaluatorName):
         if name == known:
@@ -48,10 +48,10 @@ def asked_evaluator(plan: QueryPlan, name: str) -> EvaluatorChoice:
 
 
 def check_evaluator(plan: QueryPlan) -> None:
-    """Check that the evaluator that a caller asked for can run the plan.
+    """Check that the requested evaluator can run the plan.
 
     Raises:
-        UsageError: it cannot.
+      UsageError: it cannot.
     """
     choice = plan.sequence.evaluator
     against = obstacle_to(choice.name, plan) if choice.asked else None
@@ -60,7 +60,7 @@ def check_evaluator(plan: QueryPlan) -> None:
 
 
 def obstacle_to(evaluator: EvaluatorName, plan: QueryPlan) -> str | None:
-    """Why an evaluator cannot run the sequence of a plan; None if it can."""
+    """The reason why an evaluator cannot run the sequence of a plan; None if it can."""
     match evaluator:
         case "registers":
             return None
@@ -85,7 +85,7 @@ def may_be_better_unrolled(plan: QueryPlan) -> bool:
 
 
 def obstacle_to_compiled_sets(plan: QueryPlan) -> str | None:
-    """Why no kernel can run a sequence whose matches can share parts; None if one can."""
+    """The reason why no kernel of sets can run a sequence of shareable matches, if any."""
     sequence = plan.sequence
     try:
         compares = plan.answers.strategy == "MAX" and not plan.keeps_all_matches
@@ -98,13 +98,13 @@ def obstacle_to_compiled_sets(plan: QueryPlan) -> str | None:
 
 
 def obstacle_to_compiled_registers(plan: QueryPlan) -> str | None:
-    """Why the register kernel cannot run a sequence; None if it can."""
+    """The reason why the register kernel cannot run a sequence; None if it can."""
     form = for_registers(plan)
     return form if isinstance(form, str) else None
 
 
 def for_registers(plan: QueryPlan) -> TestedProgram | str:
-    """The program of a sequence for the register kernel, or why that cannot run it."""
+    """The program of a sequence for the register kernel, or the reason why it cannot run it."""
     correlation = obstacle_of_correlation(plan)
     if correlation is not None:
         return correlation
@@ -160,7 +160,7 @@ def _by_registers(plan: QueryPlan) -> Program:
 
 
 def _streams(plan: QueryPlan) -> list[tuple[int, ...]]:
-    """The streams and windows of each GPM, as `in_every_order` takes them."""
+    """The streams and windows of each GPM, for `in_every_order`."""
     first = len(plan.inputs.streams)
     return [
         (*gpm.streams, *(first + source.window for source in gpm.windows))
@@ -171,10 +171,10 @@ def _streams(plan: QueryPlan) -> list[tuple[int, ...]]:
 def selects(plan: QueryPlan) -> bool:
     """Whether the plan's evaluator applies the selection strategy itself.
 
-    STRICT looks at each match alone, and at instants that only the evaluator knows. Evaluators of
-    sets apply the others where that is the same as selecting among all answers of one end: HAVING
-    comes first; MAX compares the matches of one key only; and negated steps in first or last place
-    are checked on the matches of the sets.
+    STRICT concerns each match alone, and instants that only the evaluator knows. Evaluators of sets
+    apply the others where that is the same as selecting among all answers of one end: HAVING comes
+    first; MAX compares the matches of one key only; and negated steps in first or last place are
+    checked on the matches of the sets.
     """
     answers, evaluator = plan.answers, plan.sequence.evaluator
     if answers.strategy == "STRICT":
@@ -187,12 +187,12 @@ def selects(plan: QueryPlan) -> bool:
 
 
 def consumes(plan: QueryPlan) -> bool:
-    """Whether the plan's evaluator drops the partial matches that AFTER MATCH uses up.
+    """Whether the plan's evaluator drops the partial matches that AFTER MATCH consumes.
 
-    CONSUME and PAST LAST EVENT forbid all later answers that begin up to the end of one that is
-    kept. If each match is an answer, an instant at which matches end has one that is kept, and no
-    partial match of its partition may go on. (Muted answers forbid nothing, so this is not so with
-    MUTE.) The evaluator forgets the partial matches of one key, so the key must be the partition.
+    CONSUME and PAST LAST EVENT forbid all later answers that begin up to the end of a kept one. If
+    each match is an answer, an instant at which matches end has a kept one, and no partial match of
+    its partition may continue. (Muted answers forbid nothing, so this is not so with MUTE.) The
+    evaluator drops the partial matches of one key, so the key must be the partition.
     """
     answers, evaluator = plan.answers, plan.sequence.evaluator
     return (
@@ -207,7 +207,7 @@ def consumes(plan: QueryPlan) -> bool:
 
 
 def skips_nothing(plan: QueryPlan) -> bool:
-    """Whether AFTER MATCH leaves all answers that the plan's evaluator finds."""
+    """Whether AFTER MATCH keeps all answers that the plan's evaluator finds."""
     skip = plan.answers.after_match
     return skip.keeps_all or (skip.kind == "CONSUME" and consumes(plan))
 

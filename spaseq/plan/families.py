@@ -1,15 +1,15 @@
-"""Families: queries that are equal but for constants run as one query; and units: what is evaluated
-as one in a run, a query by itself, or a family. A unit has the number of its first query.
+"""Families (queries that differ in constants only and run as one query), and units of evaluation. A
+unit is a single query or a family. It has the number of its first query.
 
-The query of a family has a variable in the place of each constant in which its members differ. Each
-of its GPMs begins with VALUES, which has a row for each member: the member's number and its
-constants. PARTITION BY gets the number as one more variable. So each member has its own partitions,
-and all that the language says of partitions holds for members: windows, selection strategies and
-negated steps look at the events of one member.
+The query of a family has a variable in place of each constant in which its members differ. Each of
+its GPMs begins with VALUES, which has a row for each member: the member's number and its constants.
+PARTITION BY gets the number as one more variable. So each member has its own partitions, and the
+rules of partitions hold for members: windows, selection strategies and negated steps concern the
+events of one member.
 
-A family evaluates a pattern for all members, and then joins the solutions with the table. So it
-needs more solutions on the way than a member, whose pattern has its constants from the beginning.
-`family_plan` makes the query and its plan.
+A family evaluates a pattern for all members, and then joins the solutions with the table. So it has
+more intermediate solutions than a member, whose pattern has constants. `family_plan` makes the
+query and its plan.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def with_constants(
 ) -> n.Pattern:
     """A pattern of a family for one row of its table.
 
-    The constants in `known`, by name of the parameter, stand where the parameters stood. `carried`
-    has the row's texts of the variables that stay in the table.
+    The constants in `known`, by name of the parameter, replace the parameters. `carried` has the
+    row's texts of the variables that stay in the table.
     """
     match pattern:
         case n.Table(variables):
@@ -88,9 +88,9 @@ def _in(known: Mapping[str, Constant], node: ast.Node) -> ast.Node | None:
 class Family:
     """Queries of one shape, and the plan that runs all of them.
 
-    `members` are the numbers of the queries in their run. Queries that do not differ in any
-    constant have a row together: `rows` has for each row of the table its constants, and `owners`
-    the queries. Only the constants at `places` differ. `first` is a member's plan.
+    `members` are the numbers of the queries in their run. Queries with equal constants share a row:
+    `rows` has the constants of each row of the table, and `owners` its queries. Only the constants
+    at `places` differ. `first` is a member's plan.
     """
 
     plan: QueryPlan
@@ -101,7 +101,7 @@ class Family:
 
     @property
     def begins_with_member(self) -> bool:
-        """Whether solutions of the first step alone have a member's number."""
+        """Whether only solutions of the first step have a member's number."""
         return QUERY not in self.plan.sequence.partition
 
     @property
@@ -112,7 +112,7 @@ class Family:
     def only(self, row: int) -> QueryPlan:
         """The family's plan for the queries of one row, with their constants in its patterns.
 
-        To evaluate it needs what one of these queries needs by itself.
+        It costs as much as one of these queries.
         """
         names = (parameter(place).name for place in self.places)
         known = dict(zip(names, map(constant_of, self.rows[row]), strict=True))
@@ -135,7 +135,7 @@ class Family:
         return tuple(texts[i] for i in self.places)
 
     def changed(self, come: Mapping[int, QueryPlan], gone: Collection[int]) -> Family:
-        """The family with other members, each in a row of its own, and without some.
+        """The family with other members, each in a new row, and without some.
 
         The table of the plan stays; see `tabled`.
         """
@@ -155,19 +155,19 @@ class Family:
 
 
 def row_term(row: int) -> str:
-    """The N-Triples text that stands for a row of a family's table."""
+    """The N-Triples text for a row of a family's table."""
     return f'"{row}"'
 
 
 def row_of(term: str) -> int:
-    """The row that a term stands for."""
+    """The row of a term."""
     return int(term[1:-1])
 
 
 def families_of(
     plans: Sequence[QueryPlan], begun: Collection[EvaluatorName] = ()
 ) -> tuple[Family, ...]:
-    """The families of enough queries each, in order of their first members.
+    """The families with enough queries, in order of their first members.
 
     Families may begin with the member if one of the evaluators `begun` runs them: see `may_begin`.
     """
@@ -189,10 +189,10 @@ def families_of(
 
 
 def may_begin(options: StageOptions) -> Collection[EvaluatorName]:
-    """The evaluators that may run families which begin with the member, and each member by itself.
+    """The evaluators that may run families which begin with the member, and each member alone.
 
-    A limit counts a set of partial matches that share their events once, so a family has no more of
-    them than its members. Answers are limited for each partition.
+    The limit counts a set of partial matches that share their events once, so a family has no more
+    sets than its members. Answers are limited for each partition.
     """
     registers: EvaluatorName = "compiled-registers"
     if options.is_unlimited:
@@ -201,23 +201,23 @@ def may_begin(options: StageOptions) -> Collection[EvaluatorName]:
 
 
 def family_key(plan: QueryPlan) -> object | None:
-    """What is equal for queries that may be of one family; None if a query may be of none."""
+    """A key that is equal for queries that may be in one family; None for other queries."""
     return None if plan.shape is None or not plan.is_member else (plan.shape, plan.disabled)
 
 
 def are_alike(plan: QueryPlan, other: QueryPlan) -> bool:
-    """Whether two queries may be of one family."""
+    """Whether two queries may be in one family."""
     key = family_key(plan)
     return key is not None and key == family_key(other)
 
 
 def family_begun_by(plan: QueryPlan, begun: Collection[EvaluatorName] = ()) -> Family | None:
-    """A family with one member, number 0, which others may join whatever their constants are.
+    """A family with one member, number 0, which others with any constants may join.
 
     `begun` is as for `families_of`.
     """
     if plan.shaped is None or not plan.is_member or plan.inputs.windows:
-        return None  # what a window holds is that of its first members
+        return None  # a window holds events of its first members
     places = tuple(range(len(plan.shaped.constants)))
     planned = FamilyPlans(begun).plan(plan, places)
     if planned is None or not places:
@@ -233,7 +233,7 @@ def family_again(
     members: Sequence[tuple[int, int, QueryPlan]],
     begins: bool,
 ) -> Family | None:
-    """A family as `Family.changed` has left it, of (number, row, plan) for each member.
+    """A family in the state after `Family.changed`, of (number, row, plan) for each member.
 
     None if there is no such family. `begins`: it begins with the member.
     """
@@ -308,9 +308,9 @@ def _with_patterns(plan: QueryPlan, change: Callable[[n.Pattern], n.Pattern]) ->
 
 @record
 class UnitPlan:
-    """The plans of a unit's queries, by number; a query that is in no `family` is the only one.
+    """The plans of a unit's queries, by number; without a `family` there is one.
 
-    A family's `plans` may soon have further members.
+    A family's `plans` may get further members.
     """
 
     plans: Mapping[int, QueryPlan]
@@ -318,18 +318,18 @@ class UnitPlan:
 
     @property
     def plan(self) -> QueryPlan:
-        """What is evaluated: the plan of the query, or of the family."""
+        """The plan of the query or the family."""
         return self.only[1] if self.family is None else self.family.plan
 
     @property
     def only(self) -> tuple[int, QueryPlan]:
-        """The number and the plan of the query by itself."""
+        """The number and the plan of a single query."""
         ((number, plan),) = self.plans.items()
         return number, plan
 
 
 class EventReader(Protocol):
-    """What reads the events of a registered stream, or the changes of a graph."""
+    """A reader of the events of a registered stream, or of the changes of a graph."""
 
     def match_batch(self, events: EventBatch) -> SolutionBatch:
         """The solutions of many events."""
@@ -342,8 +342,8 @@ class EventReader(Protocol):
 class QueryUnits:
     """The units of a run's queries.
 
-    `families` has those that are families, by number. `plans` has the plan of each unit. If
-    answers are `limited`, those that a limit counts together come from one stage 2.
+    `families` has the families, by number. `plans` has the plan of each unit. If answers are
+    `limited`, answers that a limit counts together come from one stage 2.
     """
 
     queries: tuple[QueryPlan, ...]
@@ -358,7 +358,7 @@ class QueryUnits:
         families: Sequence[Family] | None = None,
         limited: bool = False,
     ) -> QueryUnits:
-        """The units of some queries, with all families that there are unless some are given."""
+        """The units of some queries, with all possible families unless some are given."""
         all_families = families_of(queries) if families is None else families
         known = {family.members[0]: family for family in all_families}
         members = {n for family in all_families for n in family.members}
@@ -370,7 +370,7 @@ class QueryUnits:
         return cls(tuple(queries), known, plans, limited)
 
     def shipped(self) -> QueryUnits:
-        """The units without what only the planner reads: workers get less."""
+        """The units without the parts that only the planner reads; workers get these."""
         families = {
             n: replace(family, first=family.first.without_shape())
             for n, family in self.families.items()
@@ -393,9 +393,9 @@ class QueryUnits:
 
 
 def split_key(plan: QueryPlan, limited: bool) -> tuple[str, ...] | None:
-    """The variables by which stage 2 of a query can be split, or of a family; None if by none.
+    """The variables by which stage 2 of a query or family can be split; None if by none.
 
-    If answers are `limited`, a partition is not split. A family is split by its members at least.
+    If answers are `limited`, a partition is not split. A family is split at least by its members.
     """
     partition, key = plan.sequence.partition, plan.sequence.key.variables
     if limited and key is not None:

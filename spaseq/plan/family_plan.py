@@ -1,11 +1,11 @@
-"""The query of a family: variables and a table in the place of its members' constants; and its
-plan, made once for families that differ in a window's length only.
+"""The query and the plan of a family: variables and a table replace its members' constants.
+Families that differ only in a window's length are planned once.
 
 Where the first step of every match is one GPM, a family may *begin with the member*: this GPM alone
-has the table, and the number is no variable of PARTITION BY. Its solutions carry the constants that
-later steps are compared with, so solutions of later steps belong to all members, and are made once.
-Partial matches of members then wait side by side in a partition. This needs conditions that ask
-each partial match for itself: no `,`, no selection strategy, no AFTER MATCH.
+has the table, and the number is no variable of PARTITION BY. Its solutions carry the constants of
+comparisons in later steps, so solutions of later steps belong to all members, and are made once.
+Partial matches of members then wait together in a partition. This needs conditions on single
+partial matches: no `,`, no selection strategy, no AFTER MATCH.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _NO_SUM = ast.Iri("no:sum")
 """The value of a sum that is an error: nothing is less or greater than an IRI."""
 
 _ANY = ast.Iri("any:thing")
-"""It stands for the constants of members in what a fingerprint is made of."""
+"""It replaces the constants of members in the text of a fingerprint."""
 
 _ANY_LENGTH = ast.TimeSpan(1, "SECONDS")
-"""It stands for the length of a window where families that differ in it only are planned once."""
+"""It replaces the length of a window where families that differ only in it are planned once."""
 
 
 @record
 class FamilyTable:
-    """The table of a family: the `places` of its constants, and which GPM has it.
+    """The table of a family: the `places` of its constants, and the GPM that has it.
 
-    It is the `carrier`, if the family begins with the member; else all GPMs have it.
+    The `carrier` has it, if the family begins with the member; else all GPMs have it.
     """
 
     places: frozenset[int]
@@ -69,7 +69,7 @@ def family_query(shape: Shape, constants: Sequence[Constant], table: FamilyTable
     made: dict[int, ast.Arithmetic] = {}
 
     def replaced(node: ast.Node) -> ast.Node | None:
-        """The variable of a sum in the place of the sum."""
+        """The variable that replaces a sum."""
         if isinstance(node, ast.Arithmetic) and isinstance(node.right, ast.Var):
             number = sums.get(node.right.name)
             if number is not None:
@@ -89,7 +89,7 @@ def family_query(shape: Shape, constants: Sequence[Constant], table: FamilyTable
     columns = [(i, total(i)) for i in places if parameter(i).name in carried]
 
     def read(node: ast.Node) -> ast.Node | None:
-        """The variable of a constant that the first step has."""
+        """The variable that replaces a constant of the first step."""
         return carried.get(node.name) if isinstance(node, ast.Var) else None
 
     defined = tuple(
@@ -152,7 +152,7 @@ def carrier_of(first: QueryPlan, shape: Shape, places: frozenset[int]) -> str | 
 
 
 def _joins(chain: Chain) -> set[str]:
-    """The kinds of operators that join the steps of a sequence."""
+    """The kinds of operators between the steps of a sequence."""
     of_loops = {s.own.kind for s in steps(chain) if isinstance(s, Repeat) and s.own is not None}
     return of_loops | {link.join.kind for part in chains(chain) for link in part.links}
 
@@ -172,8 +172,8 @@ def _bounds(gpm: ast.Gpm, places: Collection[int]) -> set[int]:
 class FamilyPlans:
     """The plans of several families.
 
-    A plan does not depend on how long a window of time is. So of families that differ in nothing
-    else one is planned, and the others get its plan with their own windows.
+    A plan does not depend on the length of a window of time. So one of the families that differ in
+    nothing else is planned, and the others get its plan with their windows.
     """
 
     def __init__(self, begun: Collection[EvaluatorName]) -> None:
@@ -209,7 +209,7 @@ class FamilyPlans:
 
 
 class _Planned:
-    """The plan of a family, which others may get with their own windows."""
+    """The plan of a family, shared with other windows."""
 
     def __init__(self, plan: QueryPlan, query: Callable[[], ast.Query]) -> None:
         """`query` makes its query without the constants of any member."""
@@ -235,7 +235,7 @@ class _Planned:
 
 
 def _without_length(query: ast.Query) -> ast.Query:
-    """The query with a window of a fixed length if its window is one of time."""
+    """The query, with a fixed length of its window if that is a window of time."""
     if not isinstance(query.window, ast.TimeWindow):
         return query
     return replace(query, window=replace(query.window, length=_ANY_LENGTH))
@@ -246,7 +246,7 @@ def family_plan(
 ) -> QueryPlan | None:
     """The plan of a family; its table has one row.
 
-    None if the family's query is none that the planner takes.
+    None if the planner refuses the family's query.
     """
     query = family_query(shape, constants, table)
     resolved = resolve(query, QueryText("", "<family>"))
@@ -255,7 +255,7 @@ def family_plan(
     plan = plan_as_written(resolved, first.identity.title, CompileOptions(disable=first.disabled))
     gpms = plan.patterns.gpms
     plan = with_gpms(plan, tuple(replace(g, certain=g.certain | _sums(g)) for g in gpms))
-    # Limits and sets of runs ask for the key of a single query.
+    # Limits and sets of runs need the key of a single query.
     key = first.sequence.key
     if key.variables is not None and table.carrier is None:
         key = StageKey((*key.variables, QUERY), key.reason)

@@ -1,8 +1,8 @@
-"""Joint plans: the graph patterns of several families, evaluated as one.
+"""Joint plans: the graph patterns of several families, evaluated together.
 
-Families that differ in window, operator or SELECT often have graph patterns that are equal but for
-constants. Such a GPM stands in a joint plan once. Its table has the rows of all families, so a
-batch of events is matched once, whatever the number of families.
+Families that differ in window, operator or SELECT often have graph patterns that differ in
+constants only. A joint plan has such a GPM once. Its table has the rows of all families, so a batch
+of events is matched once, whatever the number of families.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def _can_join(plan: QueryPlan) -> bool:
 
 
 def _surroundings(plan: QueryPlan) -> object:
-    """What plans must have in common beside GPMs."""
+    """The parts of plans that must be equal, beside GPMs."""
     return plan.inputs.streams, plan.inputs.kbs, plan.expressions, plan.patterns.evaluation
 
 
 def _common(families: Sequence[Family], numbers: Iterable[int]) -> list[int]:
-    """The families of which another one has a GPM, too."""
+    """The families that share a GPM with another one."""
     keys = {number: {*map(_key, families[number].plan.patterns.gpms)} for number in numbers}
     users: dict[object, int] = {}
     for gpm_keys in keys.values():

@@ -42,9 +42,9 @@ class NoPartialMatches(UsageError):
 
 
 def prefixes(chain: Chain) -> list[Chain]:
-    """The first step, the first two, and so on; a negated step goes with the step after it.
+    """The first step, the first two, and so on; a negated step belongs to the step after it.
 
-    Negated steps in last place are in none.
+    No prefix has negated steps in last place.
     """
     links = chain.links
     ends = [i + 1 for i, link in enumerate(links) if not isinstance(link.step, seq.Negation)]
@@ -63,7 +63,7 @@ def _not_greedy(chain: Chain) -> Chain:
 
 
 def with_levels(plan: QueryPlan, resolved: Resolved, disabled: Collection[str]) -> QueryPlan:
-    """The plan with its levels, and with columns that suit all of them.
+    """The plan with its levels, and with columns for all of them.
 
     A sequence of one step has no partial matches, and so no levels.
 
@@ -89,7 +89,7 @@ def with_levels(plan: QueryPlan, resolved: Resolved, disabled: Collection[str]) 
 
 
 def _level(plan: QueryPlan, resolved: Resolved, chain: Chain, disabled: Collection[str]) -> Level:
-    """The level of the first steps, of which `chain` consists."""
+    """The level of the first steps, which form `chain`."""
     sequence, links = plan.sequence, plan.sequence.chain.links
     # Variables keep the kind, single or group, that they have in the whole query.
     scope = scopes(chain, resolved.binds, {*sequence.partition, *sequence.scope.singles})
@@ -115,16 +115,16 @@ def _ends_in_negation(level: Level) -> bool:
 
 
 def unused(gpm: GpmPlan, plan: QueryPlan) -> GpmPlan:
-    """A GPM that a form of a query does not take; it must not decide how the form runs."""
+    """A GPM that a form of a query does not use; it must not affect the evaluation of the form."""
     certain = frozenset(plan.patterns.columns.variables)
     return replace(gpm, conditions=(), correlation=None, certain=certain, awaited=None)
 
 
 def _answers(plan: QueryPlan) -> AnswerPlan:
-    """The query's projection, and nothing that drops a match.
+    """The query's projection, without conditions that drop a match.
 
-    A CONSTRUCT query has no projection. Its template's variables take the place of one, because a
-    part of a match makes no event.
+    A CONSTRUCT query has no projection. The variables of its template replace one, because a part
+    of a match makes no event.
     """
     answers = plan.answers
     projection = answers.projection
@@ -136,7 +136,7 @@ def _answers(plan: QueryPlan) -> AnswerPlan:
 
 
 def _pruned(plans: Sequence[QueryPlan]) -> tuple[GpmPlan, ...]:
-    """The GPMs of the first plan, with the variables private that are so in every plan."""
+    """The GPMs of the first plan, with the variables that are private in every plan."""
     pruned = [pruned_columns(plan).patterns.gpms for plan in plans]
     return tuple(
         replace(variants[0], private=frozenset.intersection(*(gpm.private for gpm in variants)))
@@ -144,11 +144,11 @@ def _pruned(plans: Sequence[QueryPlan]) -> tuple[GpmPlan, ...]:
     )
 
 
-# --- the names that steps begin with --------------------------------------------------------------
+# --- the first names of steps ---------------------------------------------------------------------
 
 
 def first_names(chain: Chain) -> frozenset[str]:
-    """The names of the GPMs that the first event of a match of a chain may be of."""
+    """The names of the GPMs that may have the first event of a match of a chain."""
     return frozenset(_first_names(chain.links))
 
 
@@ -159,7 +159,7 @@ def _next_names(links: Sequence[Link]) -> Iterator[str]:
 
 
 def _first_names(links: Sequence[Link]) -> Iterator[str]:
-    """The same of some links; a step that may be empty adds what follows it."""
+    """The first names of some links; a step that may be empty adds the names after it."""
     for link in links:
         if isinstance(link.step, seq.Negation):
             continue

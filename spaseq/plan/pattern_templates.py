@@ -1,8 +1,8 @@
-"""Templates of graph patterns: GPMs of different queries, equal but for names and constants.
+"""Templates of graph patterns: GPMs of different queries that differ in names and constants only.
 
-A template has its own names for the variables, and a parameter in the place of each constant that
-is subject or object of a triple pattern. So it is evaluated once for the GPMs of all queries that
-use it, and its solutions are joined with their constants.
+A template has canonical names for the variables, and a parameter in place of each constant that is
+subject or object of a triple pattern. So it is evaluated once for the GPMs of all queries that use
+it, and its solutions are joined with their constants.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ from spaseq.records import record
 
 @record
 class PatternTemplate:
-    """A pattern over its own variables, and all that its solutions depend on beside the event.
+    """A pattern over canonical variables, with everything beside the event that affects its
+    solutions.
 
-    `parameters` are the variables that stand for constants.
+    `parameters` are the variables that replace constants.
     """
 
     pattern: n.Pattern
@@ -105,7 +106,7 @@ def _without_tests(pattern: n.Pattern) -> tuple[n.Pattern, list[ast.Expr]]:
 
 
 def _is_plain(pattern: n.Pattern) -> bool:
-    """Whether a pattern has only operators with solutions that depend on nothing else."""
+    """Whether the solutions of a pattern's operators depend on the event and the KB only."""
     match pattern:
         case n.BGP() | n.Path() | n.Table():
             return True
@@ -130,7 +131,7 @@ def _tests(pattern: n.Pattern) -> Iterator[ast.Expr]:
 
 
 def _depends_on_query(expr: ast.Expr) -> bool:
-    """Whether an expression may give each query another value, or fail for one of them."""
+    """Whether the value of an expression, or its failure, may depend on the query."""
     return is_volatile(expr) or any(
         isinstance(node, ast.Aggregate | ast.Prev | ast.Timestamp | ast.SubSelect)
         or (isinstance(node, ast.Call) and node.function == "NOW")
@@ -140,7 +141,7 @@ def _depends_on_query(expr: ast.Expr) -> bool:
 
 
 def _parameter(number: int) -> str:
-    """A variable that stands for a constant; no query can write it."""
+    """The variable for a constant; no query can write it."""
     return f"{MARK}{number}"
 
 
@@ -152,7 +153,7 @@ class _Renaming:
         self.constants: list[str] = []
 
     def pattern(self, pattern: n.Pattern, takes: bool) -> n.Pattern:
-        """The pattern with other names; `takes` constants whose values each solution has."""
+        """The pattern with canonical names; with `takes`, constants become parameters."""
         match pattern:
             case n.BGP(triples):
                 return n.BGP(tuple(self._triple(triple, takes) for triple in triples))
@@ -179,7 +180,7 @@ class _Renaming:
                 return self._selected(pattern)
 
     def _selected(self, pattern: n.Pattern) -> n.Pattern:
-        """A part of a sub-SELECT with other names."""
+        """A part of a sub-SELECT with canonical names."""
         match pattern:
             case n.Project(inner, variables):
                 renamed = self.pattern(inner, False)
@@ -214,7 +215,7 @@ class _Renaming:
         return known
 
     def expr(self, expr: NodeT) -> NodeT:
-        """An expression with other names."""
+        """An expression with canonical names."""
 
         def change(node: ast.Node) -> ast.Node | None:
             return ast.Var(self._name(node.name)) if isinstance(node, ast.Var) else None

@@ -88,15 +88,15 @@ def _projection(
 
 
 STATE_FORMAT = 2
-"""Part of every plan's fingerprint: state of another format does not fit."""
+"""A part of every plan's fingerprint: state of another format is incompatible."""
 
 
 def plan_query(resolved: Resolved, name: str, options: CompileOptions = AS_USUAL) -> QueryPlan:
-    """The plan of a query without errors; `name` is what its answers are called.
+    """The plan of a query without errors; `name` is the name of its answers.
 
     Raises:
-        UsageError: the evaluator that `options` asks for cannot run the query, or there is no rule
-            of a name that is to be disabled.
+        UsageError: the evaluator in `options` cannot run the query, or a rule to disable does not
+            exist.
     """
     disabled = known_rules(options.disable)
     if options.evaluator is not None:
@@ -120,7 +120,7 @@ def plan_as_written(
 ) -> QueryPlan:
     """The plan before any rule: triple patterns in the order of the text, and runs in registers.
 
-    `most_states` is that of `compile_program`.
+    `most_states` is as for `compile_program`.
     """
     resolved, computed = without_late_binds(resolved)
     query, schema = resolved.query, options.schema
@@ -150,10 +150,10 @@ def _identity(query: ast.Query, name: str) -> Identity:
 
 
 def _shaped(resolved: Resolved, sequence: SequencePlan, options: CompileOptions) -> Shaped | None:
-    """The shape of a query that may run as one with queries of the same shape, else None.
+    """The shape of a query that may join a family, else None.
 
-    Such queries must look at their own events only, so none counts all events of a stream. Nothing
-    but their GPMs' own groups may depend on the constants.
+    Such queries must concern their own events only, so none counts all events of a stream. Only the
+    groups of their GPMs may depend on the constants.
     """
     alone = options.schema is not None or options.partial or options.evaluator is not None
     query = resolved.query
@@ -202,13 +202,13 @@ def _functions(resolved: Resolved) -> tuple[Function, ...]:
 
 
 def with_fingerprint(plan: QueryPlan, query: ast.Query) -> QueryPlan:
-    """The plan with the hash of all that its state depends on."""
+    """The plan with the hash of everything that its state depends on."""
     fingerprint = signature(plan, plan.identity.title, lambda: format_query(query))
     return replace(plan, signature=fingerprint)
 
 
 def _is_of_single_gpms(step: seq.BinaryStep) -> bool:
-    """Whether a bracket is one of alternatives of single GPMs."""
+    """Whether a bracket has alternatives of single GPMs only."""
     return step.kind == "|" and all(
         len(operand.links) == 1 and isinstance(operand.links[0].step, seq.GpmStep)
         for operand in step.operands
@@ -216,9 +216,9 @@ def _is_of_single_gpms(step: seq.BinaryStep) -> bool:
 
 
 def signature(plan: QueryPlan, title: str, text: Callable[[], str]) -> Signature:
-    """The hashes of a query, given its title and what makes its canonical text.
+    """The hashes of a query, given its title and the function of its canonical text.
 
-    Nothing else of `plan` counts but what queries of one family have in common.
+    Of `plan`, only the parts count that queries of one family share.
     """
     schema, evaluator = plan.expressions.schema, plan.sequence.evaluator.name
     state = ""

@@ -1,4 +1,4 @@
-"""The choices of a caller that a plan depends on."""
+"""The caller's choices that a plan depends on."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from spaseq.records import record
 class CompileOptions:
     """How a query is compiled.
 
-    `file` is the place that findings name. Tests use `evaluator` to force one. `schema` is what the
-    patterns are entailed by. `disable` names rules of the planner (`spaseq.plan.rules`) to leave
-    out. `pushed` says that events come one by one. With `partial` the plan has the levels that
-    partial matches need. `several` says that the query runs beside others.
+    `file` is the file name in findings. Tests use `evaluator` to force one. `schema` is the schema
+    of entailment. `disable` names rules of the planner (`spaseq.plan.rules`) to leave out. `pushed`
+    says that events come one by one. With `partial` the plan has the levels that partial matches
+    need. `several` says that the query runs beside others.
     """
 
     file: str | None = None

@@ -1,4 +1,4 @@
-"""The triples of a stream that some query of a run uses; readers may drop all others."""
+"""The triples of a stream that some query of a run reads; readers may drop all others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from spaseq.algebra.nodes import Pattern
 from spaseq.plan.query_plan import QueryPlan
 
 _MOST_PATTERNS = 64
-"""With more patterns, hardly any event is in no solution."""
+"""With more patterns, nearly every event has some solution."""
 
 
 def stream_predicates(plans: Iterable[QueryPlan], iri: str) -> tuple[str, ...] | None:
@@ -29,7 +29,7 @@ def stream_predicates(plans: Iterable[QueryPlan], iri: str) -> tuple[str, ...] |
 def stream_patterns(plans: Iterable[QueryPlan], iri: str) -> tuple[Pattern, ...] | None:
     """The graph patterns over a stream: only events with a solution of one of them matter.
 
-    None if other events matter to some plan, too, or to what it reports.
+    None if other events affect some plan or its reports.
     """
     read: dict[Pattern, None] = {}
     for plan in plans:

@@ -74,10 +74,10 @@ Extent: TypeAlias = PanesExtent | EachEventExtent | SessionExtent
 
 @record
 class WindowPlan:
-    """A window. `held` is what stage 2 holds of its events to evaluate GPMs at its closes.
+    """A window. `held` describes the events that stage 2 keeps to evaluate GPMs at its closes.
 
-    `content` is its index in the plan's contents, None if stage 2 keeps what it knows of all GPMs
-    on the window.
+    `content` is its index in the plan's contents, None if stage 2 keeps the content of all GPMs on
+    the window.
     """
 
     name: str
@@ -89,8 +89,7 @@ class WindowPlan:
 
 @record
 class WindowSource:
-    """A window that a GPM stands on (an index), or what changes from one of its events to the
-    next."""
+    """A window that a GPM stands on (an index), or the changes between two of its events."""
 
     window: int
     change: Literal["NEW", "GONE"] | None = None
@@ -105,7 +104,7 @@ class Inputs:
     """
 
     streams: tuple[str, ...]  # IRIs; SolutionBatch.stream counts these
-    stream_names: tuple[str, ...]  # as the query calls them
+    stream_names: tuple[str, ...]  # the query's names for them
     kbs: tuple[str, ...]  # graph IRIs of the knowledge base
     services: tuple[str, ...]  # IRIs of the endpoints that stand after SERVICE
     predicates: tuple[tuple[str, ...] | None, ...]
@@ -144,9 +143,9 @@ class GpmPlan:
 
 @record
 class Operand:
-    """What aggregates of kept groups are made of: the values of a variable.
+    """An operand of aggregates in kept groups: the values of a variable.
 
-    Rows have the `number`, and the `text` only where the number does not say the term. With
+    Rows have the `number`, and the `text` only where the number does not determine the term. With
     `needs_text` a double has its text, too, unless that is known to be canonical.
     """
 
@@ -158,13 +157,14 @@ class Operand:
 
 @record
 class ContentPlan:
-    """What stage 1 hands on of the events of windows: their triples with some predicates.
+    """The content of windows that stage 1 passes on: triples of events with some predicates.
 
-    `gpm` is the pattern of KEY; its solutions say which partitions an event is in. `predicates` are
-    N-Triples texts; None for all. `counted` are the streams (indexes) that not only windows read.
+    `gpm` is the pattern of KEY; its solutions give the partitions of an event. `predicates` are
+    N-Triples texts; None for all. `counted` are the streams (indexes) with other readers than
+    windows.
 
-    With `operands` it is what groups and joins are made of: all solutions of the pattern inside
-    EVENT, and a bare row for each event without one (`PatternPlan.number_of`).
+    With `operands` it has the input of groups and joins: all solutions of the pattern inside EVENT,
+    and a bare row for each event without one (`PatternPlan.number_of`).
     """
 
     gpm: GpmPlan
@@ -177,11 +177,11 @@ class ContentPlan:
 class KeptGroups:
     """Groups of a GPM that stage 2 keeps from one window event to the next.
 
-    `group` is the part of the GPM's pattern that they are the solutions of. `columns` are the
-    variables of the content that have the values of its keys. `operands` has an
-    index in the content's operands for each aggregate, None for a count of rows. Only events of
-    `stream` (an index) count, if it is given. If the order of rows matters, those of an event stand
-    by the texts of the columns `order`.
+    `group` is the part of the GPM's pattern whose solutions they are. `columns` are the variables
+    of the content that have the values of its keys. `operands` has an index in the content's
+    operands for each aggregate, None for a count of rows. Only events of `stream` (an index) count,
+    if it is given. If the order of rows matters, the rows of an event are sorted by the texts of
+    the columns `order`.
     """
 
     gpm: int
@@ -194,7 +194,7 @@ class KeptGroups:
 
     @property
     def contents(self) -> tuple[int, ...]:
-        """The indexes of the contents that stage 2 makes them of."""
+        """The indexes of the contents from which stage 2 makes them."""
         return (self.content,)
 
 
@@ -223,7 +223,7 @@ class KeptJoin:
     """A join of a GPM that stage 2 keeps from one window event to the next.
 
     The edges make a tree of the parts. `variables` are the columns of the join, each with the part
-    (an index) that binds it. `pattern` is the GPM's, in which `joined` stands for the parts.
+    (an index) that binds it. `pattern` is the GPM's, in which `joined` replaces the parts.
     """
 
     gpm: int
@@ -235,7 +235,7 @@ class KeptJoin:
 
     @property
     def contents(self) -> tuple[int, ...]:
-        """The indexes of the contents that stage 2 makes it of."""
+        """The indexes of the contents from which stage 2 makes it."""
         return tuple(dict.fromkeys(part.content for part in self.parts))
 
 
@@ -261,7 +261,7 @@ class PatternEvaluation:
     triple patterns of several GPMs are evaluated once; with `lazy` OPTIONAL, paths, EXISTS and
     other operands are evaluated only on events whose triple patterns match; with `virtual` triple
     patterns over lifted events are evaluated on the lift's columns, without triples; with `places`
-    FILTERs that compare an event's place with places of the KB ask a spatial index.
+    FILTERs that compare an event's place with places of the KB use a spatial index.
     """
 
     rare_first: bool = False
@@ -276,9 +276,9 @@ FASTEST = PatternEvaluation(rare_first=True, shared=True, lazy=True, virtual=Tru
 
 @record
 class PatternPlan:
-    """Stage 1: the GPMs, which SolutionBatch.gpm counts, and the columns that it hands on.
+    """Stage 1: the GPMs, numbered by SolutionBatch.gpm, and the columns of its solutions.
 
-    `memberships` is empty if stage 1 need not know the partitions of all events.
+    `memberships` is empty if stage 1 does not need the partitions of all events.
     """
 
     gpms: tuple[GpmPlan, ...]
@@ -290,7 +290,7 @@ class PatternPlan:
 
     @property
     def evaluated(self) -> tuple[GpmPlan, ...]:
-        """The GPMs, and then the contents of windows, in the order of their numbers in rows."""
+        """The GPMs, then the contents of windows, in the order of their numbers in rows."""
         return (*self.gpms, *(content.gpm for content in self.contents))
 
     def number_of(self, content: int, bare: bool = False) -> int:
@@ -303,7 +303,7 @@ class EvaluatorChoice:
     """The evaluator of a sequence.
 
     An evaluator of sets splits a partition by the variables of `key`. `asked` says that the caller
-    chose, not the planner.
+    chose it, not the planner.
     """
 
     name: EvaluatorName
@@ -373,7 +373,7 @@ class ComputedVariable:
 class AfterMatch:
     """The after-match skip; `gpm` for TO FIRST and TO LAST.
 
-    An answer that is kept drops those that end less than `mute_ms` after it.
+    A kept answer drops the answers that end less than `mute_ms` after it.
     """
 
     kind: Literal["NO SKIP", "CONSUME", "TO NEXT EVENT", "PAST LAST EVENT", "TO FIRST", "TO LAST"]
@@ -410,8 +410,8 @@ class ChangingGraphs:
         graphs: their IRIs.
         makers: for each of the query's last streams the graph whose changes it brings.
         candidates: for each GPM a pattern that matches every event on which the GPM may match.
-        splits: the GPMs, split into the candidates and what is joined with them; None if they
-            cannot be.
+        splits: the GPMs, split into the candidates and the joins with them; None if that is
+            impossible.
         every_event: whether events without a candidate matter, too.
         by_windows: whether only GPMs on windows read them, so that stage 1 matches events.
     """
@@ -430,10 +430,10 @@ class QueryPlan:
 
     `expressions` is the context of the query's expressions: the base IRI, the time of NOW(), the
     group variables, the extension functions and the schema of entailment. `disabled` names the
-    rules that were left out. `levels` are empty unless partial matches are asked for. A query of a
-    run with several has its text as `shaped`, if others may differ from it in constants only; it
-    `is_member` if it runs together with them. A query that fits a template (`MemberPlan`) makes its
-    constants anew whenever somebody reads `shaped`.
+    rules that were left out. `levels` are empty without partial matches. In a run of several,
+    `shaped` is the query's text, if others may differ from it in constants only; the query
+    `is_member` if it runs together with them. For a query that fits a template (`MemberPlan`),
+    `shaped` is computed at each reading.
     """
 
     identity: Identity
@@ -451,7 +451,7 @@ class QueryPlan:
 
     @property
     def maintained(self) -> str | None:
-        """The IRI of the graph that the query maintains, if it is such a query."""
+        """The IRI of the graph that the query maintains, if any."""
         return None if self.answers.template is None else self.answers.template.graph
 
     @property
@@ -467,7 +467,9 @@ class QueryPlan:
 
     @property
     def keeps_all_matches(self) -> bool:
-        """Whether the selection strategy keeps every match; MAX does if none contains another."""
+        """Whether the selection strategy keeps every match; for MAX, whether no match contains
+        another.
+        """
         strategy = self.answers.strategy
         if strategy == "MAX":
             return events_of_each_match(self.sequence.program) is not None
@@ -481,9 +483,9 @@ class QueryPlan:
 
     @property
     def is_matched_at_once(self) -> bool:
-        """Whether events are matched with graphs that change before the sequence takes them.
+        """Whether events are matched with changing graphs before the sequence takes them.
 
-        Windows and correlated GPMs need the graphs as they are when the sequence is there.
+        Windows and correlated GPMs need the graphs at the time when the sequence takes them.
         """
         correlated = any(gpm.correlation is not None for gpm in self.patterns.gpms)
         return self.changing is not None and not self.inputs.windows and not correlated
@@ -494,7 +496,7 @@ class QueryPlan:
         return None if self.shaped is None else self.shaped.shape
 
     def sources_of(self, gpm: GpmPlan) -> tuple[str, ...]:
-        """The names of the streams and windows that a GPM stands on, as the query writes them."""
+        """The names of the streams and windows of a GPM, as in the query."""
         inputs = self.inputs
         streams = (inputs.stream_names[stream] for stream in gpm.streams)
         windows = ((own.change, inputs.windows[own.window].name) for own in gpm.windows)
@@ -522,13 +524,13 @@ class QueryPlan:
         return replace(self, identity=identity)
 
     def without_shape(self) -> QueryPlan:
-        """The plan without what only the planner reads: workers get less."""
+        """The plan without the parts that only the planner reads; workers get this."""
         return replace(self, shaped=None)
 
 
 @record
 class Level:
-    """The first steps of a sequence as a query, and the GPM names that the next step begins with.
+    """The first steps of a sequence as a query, and the GPM names of the next step.
 
     A match of a level is a match of the whole sequence, or a part of one.
     """

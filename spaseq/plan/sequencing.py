@@ -34,7 +34,7 @@ UNDECIDED = EvaluatorChoice("registers", "shared-runs is disabled")
 """The evaluator of a plan as written. The rule shared-runs replaces it, or at least the reason."""
 
 _MOST_DRAWN = 50
-"""An automaton with more edges is drawn with counters, if it repeats steps."""
+"""Number of edges beyond which an automaton with repeated steps is drawn with counters."""
 
 
 def pattern_plan(
@@ -63,7 +63,7 @@ def sequence_plan(
 ) -> SequencePlan:
     """Stage 2, run by registers, which run every sequence.
 
-    `most_states` is that of `compile_program`.
+    `most_states` is as for `compile_program`.
     """
     chain, scope = resolved.chain, resolved.scope
     partition = tuple(v.name for v in resolved.query.partition)
@@ -75,7 +75,7 @@ def sequence_plan(
 
 
 def with_gpms(plan: QueryPlan, gpms: tuple[GpmPlan, ...]) -> QueryPlan:
-    """The plan with other GPMs, and all that follows from them."""
+    """The plan with other GPMs, and all parts that depend on them."""
     sequence = plan.sequence
     most_states = FEW_STATES if sequence.program.bounds else None
     program = program_for(sequence.chain, sequence.scope, gpms, most_states)
@@ -90,7 +90,7 @@ def with_gpms(plan: QueryPlan, gpms: tuple[GpmPlan, ...]) -> QueryPlan:
 
 
 def drawn_program(plan: QueryPlan) -> Program:
-    """The plan's automaton as people read it: with counters if it would be long without."""
+    """The plan's automaton for people: with counters if it would be long without."""
     sequence = plan.sequence
     if len(sequence.program.edges) <= _MOST_DRAWN:
         return sequence.program
@@ -117,7 +117,7 @@ def sequence_window(query: ast.Query) -> Window:
 def program_for(
     chain: Chain, scope: Scope, gpms: tuple[GpmPlan, ...], most_states: int | None = None
 ) -> Program:
-    """The automaton of a sequence; `most_states` is that of `compile_program`."""
+    """The automaton of a sequence; `most_states` is as for `compile_program`."""
     certain = {g.name: g.certain for g in gpms}
     return compile_program(chain, scope, [g.name for g in gpms], certain, most_states)
 

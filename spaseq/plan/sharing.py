@@ -1,8 +1,8 @@
 """Whether partial matches of a sequence can share their parts.
 
-The evaluators of sets never look at two events of a match together. Whether they take an event may
-depend on that event, on the state of the automaton, and on values that are equal throughout the
-match, but on nothing else.
+The evaluators of sets never read two events of a match together. Whether they take an event may
+depend only on that event, on the state of the automaton, and on values that are equal throughout
+the match.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from spaseq.plan.query_plan import GpmPlan, QueryPlan
 
 
 def obstacle_to_sharing(plan: QueryPlan) -> str | None:
-    """Why the evaluators of sets cannot run the sequence of a plan; None if they can."""
+    """The reason why the evaluators of sets cannot run the sequence of a plan; None if they can."""
     return obstacle_of_correlation(plan) or next(_Sharing(plan).obstacles(), None)
 
 
 def obstacle_of_correlation(plan: QueryPlan) -> str | None:
-    """Why only registers, which know the bindings of a run, can run a plan with a correlated GPM.
+    """The reason why only registers can run a plan with a correlated GPM, which needs a run's
+    bindings.
 
     None if the plan has no such GPM.
     """
@@ -42,7 +43,7 @@ def sharing_key(plan: QueryPlan) -> tuple[str, ...]:
 
 
 def obstacle_to_chain(plan: QueryPlan) -> str | None:
-    """Why a sequence is more than single GPMs in a row; None if it is not."""
+    """The reason why a sequence is more than single GPMs in a row; None if it is not."""
     for step in seq.steps(plan.sequence.chain):
         match step:
             case seq.Repeat():
@@ -118,7 +119,9 @@ class _Sharing:
         return self._bound(within, variable) > 1
 
     def _bound(self, chain: seq.Chain, variable: str) -> int:
-        """The most events of one match of a chain that may bind a variable; 2 for more than one."""
+        """Maximum number of events of one match of a chain that may bind a variable; 2 for more
+        than one.
+        """
         return min(2, sum(self._bound_by(link.step, variable) for link in chain.links))
 
     def _bound_by(self, step: seq.ChainStep, variable: str) -> int:

@@ -1,4 +1,4 @@
-"""Hashes of a query, which only logs, checkpoints and ids of answers need."""
+"""Hashes of a query, for logs, checkpoints and ids of answers only."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Hashes: TypeAlias = tuple[str, str]
 
 
 class Signature:
-    """The hashes of a query, made when somebody first asks for one of them.
+    """The hashes of a query, computed at the first use.
 
-    The fingerprint is that of the canonical text and of all else that the state depends on: only
-    state with an equal one is restored. `canonical` is that of the canonical text alone; ids of
-    answers depend on it.
+    The fingerprint covers the canonical text and everything else that the state depends on: only
+    state with an equal one is restored. `canonical` covers the canonical text alone; ids of answers
+    depend on it.
 
     >>> signature = Signature(lambda: ("5e1f", "ca40"))
     >>> signature.fingerprint, signature == Signature(lambda: ("5e1f", "ca40"))
@@ -40,7 +40,7 @@ class Signature:
         make = self._make
         if make is not None:
             self._hashes = make()
-            self._make = None  # what it has read is needed no more
+            self._make = None  # its arguments are not needed any more
         return self._hashes
 
     def __eq__(self, other: object) -> bool:
@@ -66,4 +66,4 @@ def hash_of(text: str) -> str:
 
 
 UNSIGNED = Signature(lambda: ("", ""))
-"""The signature of a plan that is not complete."""
+"""The signature of an incomplete plan."""

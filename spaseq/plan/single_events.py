@@ -1,4 +1,4 @@
-"""Which graph patterns need columns, even on an event that is pushed by itself."""
+"""Graph patterns that need columns, even on a single pushed event."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from spaseq.lang.variables import exists_uses
 
 
 def needs_columns(pattern: n.Pattern, schema: Schema | None = None) -> str | None:
-    """What of a pattern on a single event needs columns, in words; None if nothing does.
+    """The part of a pattern that needs columns on a single event, in words; None if there is none.
 
-    A part that reads no event is joined, whatever it is.
+    A part that reads no event is joined, of whatever kind.
     """
     match pattern:
         case n.Service():
@@ -38,7 +38,7 @@ def needs_columns(pattern: n.Pattern, schema: Schema | None = None) -> str | Non
 
 
 _PLACES = {n.Extend: "BIND", n.OrderBy: "ORDER BY", n.Group: "an aggregate"}
-"""Where an expression stands, in words, if its value is wanted and not whether it is true."""
+"""The place of an expression whose value is used, and not only its truth, in words."""
 
 
 def _in_expression(expr: ast.Expr, place: str | None, schema: Schema | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Splits a graph pattern into what reads the event, and what is joined with it from graphs."""
+"""Splits a graph pattern into the part that reads the event, and joins with graphs."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def _variables(triples: GraphTriples) -> Names:
 
 @record
 class GraphStep:
-    """What the rows of a join look for in graphs, after it is made.
+    """A step after the join with graphs.
 
     Attributes:
-        kind: `optional` keeps rows without a match, and leaves variables unbound. `exists` keeps
-            rows with a match, `not exists` rows without one. `filter` has conditions only.
-        triples: the join certainly binds the variables that they share with it.
-        conditions: of a match.
+      kind: `optional` keeps rows without a match, and leaves variables unbound. `exists` keeps rows
+          with a match, `not exists` rows without one. `filter` has conditions only.
+      triples: their variables in common with the join are certainly bound there.
+      conditions: conditions of a match.
     """
 
     kind: Literal["optional", "exists", "not exists", "filter"]
@@ -83,7 +83,7 @@ class SplitPattern:
 
     @property
     def handed_on(self) -> Names:
-        """The variables of `own` that are needed to join and to test."""
+        """The variables of `own` that the join and the conditions need."""
         read = self.joined.union(*map(expression_variables, self.conditions))
         return read.union(*(step.read for step in self.steps)) & possible(self.own)
 
@@ -91,7 +91,7 @@ class SplitPattern:
 def split(
     pattern: n.Pattern, graphs: Collection[str], schema: Schema | None = None
 ) -> SplitPattern | None:
-    """A pattern that reads some graphs, split; None if it is no such join.
+    """Split a pattern that reads some graphs; None if it is no such join.
 
     EXISTS is entailed by `schema`, as the rest of the pattern is already.
     """
@@ -109,7 +109,7 @@ class _GraphSplitting:
     schema: Schema | None
 
     def split(self, pattern: n.Pattern) -> SplitPattern | None:
-        """A pattern, split; None if that is not known to be right."""
+        """Split a pattern; None if that may be incorrect."""
         if not reads(pattern, self.graphs):
             return SplitPattern(pattern)
         match pattern:
@@ -174,7 +174,7 @@ def _with_step(
     inner: SplitPattern | None,
     conditions: tuple[ast.Expr, ...],
 ) -> SplitPattern | None:
-    """The pattern with another step, if what is looked for stands in graphs alone."""
+    """The pattern with another step, if the step reads graphs alone."""
     if inner is None or inner.own != n.UNIT or inner.steps or not all(map(_is_plain, conditions)):
         return None
     step = GraphStep(kind, inner.triples, (*inner.conditions, *conditions))
@@ -199,7 +199,7 @@ def _both(one: SplitPattern, other: SplitPattern) -> SplitPattern | None:
 
 
 def _of_graph(graph: str, pattern: n.Pattern) -> SplitPattern | None:
-    """The conjunction of triple patterns that stands in GRAPH."""
+    """The conjunction of triple patterns in GRAPH."""
     match pattern:
         case n.BGP(triples) if not any(triple.predicate in PARTS for triple in triples):
             return SplitPattern(n.UNIT, tuple((graph, triple) for triple in triples))
@@ -215,7 +215,7 @@ def _of_graph(graph: str, pattern: n.Pattern) -> SplitPattern | None:
 
 
 def _with_condition(so_far: SplitPattern, part: ast.Expr) -> SplitPattern | None:
-    """The pattern under a FILTER; what looks at no graph is tested before the join."""
+    """The pattern under a FILTER; a condition that reads no graph is tested before the join."""
     read = expression_variables(part)
     if _is_apart(so_far, read, part):
         return replace(so_far, own=n.Filter(part, so_far.own))
@@ -225,7 +225,7 @@ def _with_condition(so_far: SplitPattern, part: ast.Expr) -> SplitPattern | None
 
 
 def _is_apart(so_far: SplitPattern, read: Names, expr: ast.Expr | None = None) -> bool:
-    """Whether something that reads variables has the same result before the join with triples."""
+    """Whether an operator that reads variables has the same result before the join with triples."""
     made = (so_far.joined | so_far.added) - certain(so_far.own)
     return read.isdisjoint(made) and (expr is None or _is_plain(expr))
 
@@ -235,7 +235,7 @@ def _is_plain(expr: ast.Expr) -> bool:
 
 
 def reads(pattern: n.Pattern, graphs: Collection[str]) -> bool:
-    """Whether a pattern may look into one of the graphs."""
+    """Whether a pattern may read one of the graphs."""
     if isinstance(pattern, n.Graph):
         name = pattern.name
         here = not isinstance(name, str) or name[1:-1] in graphs

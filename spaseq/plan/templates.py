@@ -1,7 +1,7 @@
-"""Plans by templates: of equal queries but for constants, one is parsed and planned.
+"""Plans by templates: one of the queries that differ in constants only is parsed and planned.
 
 Planning a query takes milliseconds, nearly all of it parsing and the choice of an evaluator. A
-query that is equal to a planned one but for constants gets a `MemberPlan`, made of its constants.
+query that differs from a planned one in constants only gets a `MemberPlan`, made of its constants.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from spaseq.plan.signatures import Signature
 from spaseq.records import record
 
 _MOST_ALIKE = 32
-"""The most templates of one outline; queries beyond them are planned."""
+"""Maximum number of templates of one outline; further queries are planned."""
 
 _MOST_OUTLINES = 4096
-"""The most outlines that are known; the oldest are forgotten."""
+"""Maximum number of outlines; the oldest are dropped."""
 
 
 @record
 class PlanTemplate:
-    """A planned query, and the texts that differ from its own in constants only.
+    """A planned query, and the texts that differ from it in constants only.
 
-    What such a text has in the groups of `texts` is all that is kept of it.
+    Of such a text, only the groups of `texts` are kept.
     """
 
     like: QueryPlan
@@ -48,7 +48,7 @@ class PlanTemplate:
     options: CompileOptions
 
     def plan(self, text: str, name: str) -> MemberPlan | None:
-        """The plan of a text, whose answers are called `name`; None if it does not fit."""
+        """The plan of a text, whose answers have the name `name`; None if it does not fit."""
         given = self.texts.given(text)
         if given is None:
             return None
@@ -63,12 +63,12 @@ class PlanTemplate:
 
 
 class MemberPlan(QueryPlan):
-    """The plan of a query that has been recognised by a template (`spaseq.plan.templates`).
+    """The plan of a query that fits a template (`spaseq.plan.templates`).
 
     Another query's plan gives it the parts that depend on no constant. Its graph patterns and its
-    sequence are planned when somebody asks for them; a run of its family does not, as the family
-    has a plan. Its constants are made anew whenever somebody asks for them. So it takes few bytes.
-    `dataclasses.replace` makes a `QueryPlan` of it.
+    sequence are planned at their first use; a run of its family does not use them, as the family
+    has a plan. Its constants are computed at each use. So it takes few bytes. `dataclasses.replace`
+    makes a `QueryPlan` of it.
     """
 
     __slots__ = ("_given", "_has_shape", "_signature", "_template", "_title", "_whole")
@@ -81,7 +81,7 @@ class MemberPlan(QueryPlan):
     _whole: QueryPlan | None
 
     def __new__(cls, *values: Any, **fields: Any) -> Any:
-        """A `QueryPlan` of the values of all fields, as `dataclasses.replace` asks for."""
+        """A `QueryPlan` of the values of all fields, for `dataclasses.replace`."""
         return QueryPlan(*values, **fields)
 
     @classmethod
@@ -90,7 +90,7 @@ class MemberPlan(QueryPlan):
     ) -> MemberPlan:
         """The plan of a query that has `given` in the groups of the template.
 
-        `title` is the one that its state depends on, even if it gets another identity.
+        Its state depends on `title`, even if it gets another identity.
         """
         made: MemberPlan = object.__new__(cls)
         put, like = object.__setattr__, template.like
@@ -112,17 +112,17 @@ class MemberPlan(QueryPlan):
 
     @property
     def patterns(self) -> PatternPlan:
-        """Stage 1 of the query by itself."""
+        """Stage 1 of the single query."""
         return self.whole.patterns
 
     @property
     def sequence(self) -> SequencePlan:
-        """Stage 2 of the query by itself."""
+        """Stage 2 of the single query."""
         return self.whole.sequence
 
     @property
     def signature(self) -> Signature:
-        """The hashes of the query, made at the first call: only logs and checkpoints need them."""
+        """The hashes of the query, computed at the first use, by logs and checkpoints."""
         if self._signature is None:
             template, given = self._template, self._given
             text = partial(template.texts.canonical, given)
@@ -152,7 +152,7 @@ class MemberPlan(QueryPlan):
 
     @property
     def whole(self) -> QueryPlan:
-        """The plan of the query by itself, planned at the first call."""
+        """The plan of the single query, made at the first use."""
         if self._whole is None:
             planned = self._template.planned(self._given, self.identity.title)
             object.__setattr__(self, "_whole", planned)
@@ -215,13 +215,13 @@ class _PlannedQuery:
 
 
 def _may(text: str, options: CompileOptions) -> bool:
-    """Whether a query may have a template: only a query of several without further wishes has."""
+    """Whether a query may have a template: only a query among several with default options."""
     special = options.partial or options.evaluator is not None or options.schema is not None
     return options.several and not special and len(text) <= MOST_CHARACTERS
 
 
 def _may_be_empty(plan: QueryPlan) -> bool:
-    """Whether a finding may depend on what HAVING compares with: an empty window may pass it."""
+    """Whether a finding may depend on a constant in HAVING, which an empty window may satisfy."""
     if not plan.inputs.windows:
         return False
     kept = [each for each in plan.patterns.kept if isinstance(each, KeptGroups)]

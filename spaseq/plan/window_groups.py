@@ -1,7 +1,7 @@
-"""Which GPMs on windows stage 2 evaluates by groups that it keeps from one close to the next.
+"""GPMs on windows whose groups stage 2 keeps from one close to the next.
 
 Such a GPM has one sub-SELECT with aggregates over one EVENT block. Stage 1 matches the block once
-on each event. Everything around the groups looks at one group at a time.
+on each event. The rest of the pattern concerns one group at a time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
 """The aggregates that are kept."""
 
 ORDERED = ("SAMPLE", "GROUP_CONCAT")
-"""Those that go by the order of rows."""
+"""The aggregates that depend on the order of rows."""
 
 SOLVED = "#s"
 """A variable that rows of an event without solutions leave unbound, if there are partitions."""
@@ -30,7 +30,7 @@ _OF_MORE = (ast.Exists, ast.Prev, ast.Timestamp)
 
 
 def reason_for_all(plan: QueryPlan, gpm: GpmPlan) -> str | None:
-    """Why nothing of a GPM on windows is kept, whatever its pattern is; None if it may be."""
+    """The reason, beside its pattern, why nothing of a GPM on windows is kept, if any."""
     if plan.sequence.needs_instants:
         return "the sequence counts window events without solutions"
     if gpm.streams:
@@ -46,7 +46,9 @@ def reason_for_all(plan: QueryPlan, gpm: GpmPlan) -> str | None:
 
 
 def reason_against(gpm: GpmPlan) -> str | None:
-    """Why the groups of a GPM on windows are made anew at each close; None if they are kept."""
+    """The reason why the groups of a GPM on windows are evaluated anew at each close; None if they
+    are kept.
+    """
     group = group_of(gpm.pattern)
     if group is None:
         return "its pattern is not one sub-SELECT with aggregates over EVENT"
@@ -72,7 +74,7 @@ def is_plain(expr: ast.Expr) -> bool:
 
 
 def group_of(pattern: n.Pattern) -> n.Group | None:
-    """The groups of a pattern whose other parts look at one of their solutions at a time.
+    """The groups of a pattern whose other parts concern single solutions of theirs.
 
     The keys are shown, so groups differ in their solutions.
     """
@@ -94,7 +96,7 @@ def group_of(pattern: n.Pattern) -> n.Group | None:
 
 
 def kept_part(pattern: n.Pattern) -> n.Pattern:
-    """What is kept of a pattern: what its groups are made of, or the whole."""
+    """The kept part of a pattern: the input of its groups, or the whole."""
     group = group_of(pattern)
     return pattern if group is None else group.pattern
 
@@ -131,7 +133,7 @@ def _is_known(pattern: n.Pattern) -> bool:
 
 
 def events_of(pattern: n.Pattern) -> tuple[n.Pattern, str | None] | None:
-    """(what stage 1 evaluates on each event, the stream's name of ON); None if it cannot."""
+    """(pattern for each event in stage 1, the stream's name of ON); None if it is impossible."""
     match pattern:
         case n.Join(n.Graph() as block, other) | n.Join(other, n.Graph() as block):
             inner_events = events_of(other) if is_matched(block) else None
@@ -176,7 +178,7 @@ def is_matched(pattern: n.Pattern) -> bool:
 
 
 def content_of(plan: QueryPlan, gpm: GpmPlan) -> ContentPlan:
-    """What stage 1 hands on for a GPM whose groups are kept."""
+    """The content from stage 1 for a GPM whose groups are kept."""
     group = group_of(gpm.pattern)
     assert group is not None
     of_events = events_of(group.pattern)
@@ -212,14 +214,14 @@ def content_of(plan: QueryPlan, gpm: GpmPlan) -> ContentPlan:
 
 
 def _key_columns(plan: QueryPlan, group: n.Group) -> tuple[str, ...]:
-    """The variables of a content that have the keys of groups: apart from those of PARTITION BY."""
+    """The variables of a content for the keys of groups: apart from those of PARTITION BY."""
     if not plan.sequence.own_partition:
         return group.keys
     return tuple(f"#k{number}" for number in range(len(group.keys)))
 
 
 def _order_columns(group: n.Group, pattern: n.Pattern) -> tuple[tuple[str, str], ...]:
-    """(column, variable) by which the solutions of an event stand, if an aggregate needs that."""
+    """(column, variable) that sort the solutions of an event, if an aggregate needs that."""
     if not any(aggregate.function in ORDERED for _, aggregate in group.aggregates):
         return ()
     shown = sorted(visible(possible(pattern)))

@@ -1,9 +1,9 @@
-"""Which GPMs on windows are a join across events that stage 2 keeps from one close to the next.
+"""GPMs on windows that are a join across events, which stage 2 keeps from one close to the next.
 
 Such a GPM joins EVENT blocks and triple patterns on the union graph. Stage 1 matches each of these
-parts once on each event, and joins it with blocks of the KB. Everything around the join looks at
-one of its solutions at a time. Parts that have variables in common must be acyclic: they form a
-join tree (Beeri and others, JACM 1983).
+parts once on each event, and joins it with blocks of the KB. The rest of the pattern concerns one
+of its solutions at a time. Parts that share variables must be acyclic: they form a join tree (Beeri
+and others, JACM 1983).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from spaseq.plan.window_groups import (
 from spaseq.records import record
 
 MOST_PARTS = 6
-"""A join of more parts is evaluated anew."""
+"""Maximum number of parts of a kept join."""
 
 
 @record
 class JoinOperand:
-    """A part of a join: what stage 1 evaluates on each event, and the stream's name of ON."""
+    """A part of a join: its pattern for each event in stage 1, and the stream's name of ON."""
 
     pattern: n.Pattern
     stream: str | None = None
@@ -49,7 +49,7 @@ class JoinedPattern:
 
 
 def reason_against(gpm: GpmPlan) -> str | None:
-    """Why the join of a GPM is evaluated anew at each close; None if it is kept."""
+    """The reason why the join of a GPM is evaluated anew at each close; None if it is kept."""
     join = join_of(gpm.pattern)
     if join is None:
         return "its pattern is neither one sub-SELECT with aggregates over EVENT nor a plain join"
@@ -71,7 +71,7 @@ def _shared(one: n.Pattern, other: n.Pattern) -> frozenset[str]:
 
 
 def _is_sure(part: JoinOperand) -> bool:
-    """Whether all its variables are always bound: joined with itself, a part is what it was."""
+    """Whether all its variables are always bound: joined with itself, a part stays the same."""
     return possible(part.pattern) <= certain(part.pattern)
 
 
@@ -80,7 +80,7 @@ def _sure(parts: Sequence[JoinOperand]) -> frozenset[str]:
 
 
 def join_of(pattern: n.Pattern) -> JoinedPattern | None:
-    """The join of a pattern whose other parts look at one of its solutions at a time.
+    """The join of a pattern whose other parts concern one of its solutions at a time.
 
     A FILTER with the variables of one part is evaluated with that part.
     """
@@ -159,7 +159,7 @@ def _all(patterns: Sequence[n.Pattern]) -> n.Pattern:
 
 
 def _join_blocks(parts: list[JoinOperand], blocks: Sequence[n.Graph]) -> None:
-    """Join each block of the KB with the part that has the most variables in common with it."""
+    """Join each block of the KB with the part that shares the most variables with it."""
     left = [*blocks]
     while left:
         pairs = product(range(len(parts)), left)
@@ -188,7 +188,7 @@ def _operands(pattern: n.Pattern) -> Iterator[JoinOperand | n.Table | n.Graph | 
 def edges_of(parts: Sequence[JoinOperand]) -> tuple[JoinEdge, ...] | None:
     """The edges of a join tree of some parts; None if the join is cyclic.
 
-    A spanning tree whose edges have the most variables in common is a join tree, if there is one.
+    A maximum spanning tree, by the number of shared variables, is a join tree, if there is one.
     """
     edges = list[JoinEdge]()
     inside, outside = [0], [*range(1, len(parts))]
@@ -209,15 +209,15 @@ def edges_of(parts: Sequence[JoinOperand]) -> tuple[JoinEdge, ...] | None:
 def column_of(plan: QueryPlan, variable: str) -> str:
     """The column of a variable.
 
-    One that is not shown, as of a blank node, has another name. With PARTITION BY all have, apart
-    from the variables of the partition.
+    A hidden one, as of a blank node, has another name. With PARTITION BY all have, except the
+    variables of the partition.
     """
     apart = plan.sequence.own_partition or n.is_reserved(variable)
     return f"#{variable}" if apart else variable
 
 
 def columns_of(gpm: GpmPlan, join: JoinedPattern) -> tuple[tuple[str, int], ...]:
-    """The variables that are read outside the parts, each with the part that surely binds it."""
+    """The variables that are read outside the parts, each with a part that surely binds it."""
     read = _read_outside(join.pattern, join.joined) | possible(gpm.pattern)
     columns = []
     for variable in sorted(visible(possible(join.joined)) & read):
@@ -237,7 +237,7 @@ def _read_outside(pattern: n.Pattern, joined: n.Pattern) -> frozenset[str]:
 
 
 def contents_of(plan: QueryPlan, gpm: GpmPlan, join: JoinedPattern) -> Iterator[ContentPlan]:
-    """What stage 1 hands on for each part of a kept join."""
+    """The content from stage 1 for each part of a kept join."""
     edges = edges_of(join.parts)
     assert edges is not None
     windows = [plan.inputs.windows[source.window] for source in gpm.windows]

@@ -32,13 +32,13 @@ from spaseq.rdf.terms.term import XSD_DATE_TIME, literal_text
 from spaseq.rdf.terms.times import parse_time
 
 NOW = n.parameter(0)
-"""The variable that stands for NOW() in a GPM on NEW or GONE: the time of the window event."""
+"""The variable that replaces NOW() in a GPM on NEW or GONE: the time of the window event."""
 
 
 def algebra_on_windows(
     gpm: ast.Gpm, resolved: Resolved, seen: frozenset[str], schema: Schema | None
 ) -> GpmAlgebra:
-    """The algebra of a GPM of which some source is a window; `seen` may be bound before it.
+    """The algebra of a GPM with a window as source; `seen` may be bound before it.
 
     A GPM on NEW or GONE is evaluated by itself. The variables of PARTITION BY have values on every
     window event.
@@ -65,14 +65,14 @@ def sources_of(gpm: ast.Gpm, query: ast.Query) -> tuple[WindowSource, ...]:
 
 
 def values_needed(algebra: GpmAlgebra, partition: Iterable[str]) -> tuple[str, ...]:
-    """The variables whose values must be put into a pattern on NEW or GONE, sorted."""
+    """The variables whose values are substituted in a pattern on NEW or GONE, sorted."""
     return tuple(sorted(sensitive(algebra.pattern) & {*partition, NOW}))
 
 
 def check_changes(
     resolved: Resolved, seen: dict[str, set[str]], schema: Schema | None
 ) -> list[Diagnostic]:
-    """Findings of GPMs on NEW or GONE, and on something else, that mean different things there."""
+    """Findings of GPMs on NEW or GONE and on another source, where their meaning would differ."""
     errors = []
     for gpm in resolved.query.gpms:
         if not is_of_changes(gpm) or all(ref.change for ref in gpm.streams):
@@ -94,9 +94,9 @@ def check_changes(
 def window_plans(
     resolved: Resolved, gpms: tuple[GpmPlan, ...], schema: Schema | None
 ) -> tuple[tuple[WindowPlan, ...], tuple[ContentPlan, ...]]:
-    """The windows of a query, and what stage 1 hands on of their events.
+    """The windows of a query, and the content of their events from stage 1.
 
-    Windows with equal streams and keys have their contents in common.
+    Windows with equal streams and keys share their contents.
     """
     query = resolved.query
     streams = [stream.name for stream in query.streams]

@@ -1,9 +1,9 @@
-"""Event batches from the files of a stream, in order of arrival; and byte ranges of files that any
-process can read independently.
+"""Event batches from the files of a stream, in order of arrival; and independent byte ranges of
+files.
 
 A range begins and ends between two events. Reading it gives the same events as reading the whole
-file, if the reader knows what came before: the number of the first line, and how many earlier
-events of the stream had the times in the range (see `TimeScan`).
+file, given the state before the range: the number of the first line, and the number of earlier
+events of the stream at each time in the range (see `TimeScan`).
 """
 
 from __future__ import annotations

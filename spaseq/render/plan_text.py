@@ -286,7 +286,7 @@ def _gpm(plan: QueryPlan, gpm: GpmPlan) -> str:
     streams = ", ".join(plan.sources_of(gpm))
     binds = _names(gpm.variables)
     on = _names(v for v in gpm.variables if v not in gpm.private)
-    line = f"{gpm.name} on {streams} binds {binds or 'nothing'}; hands on {on or 'no values'}"
+    line = f"{gpm.name} on {streams} binds {binds or 'nothing'}; passes on {on or 'no values'}"
     if gpm.private:
         line += f" ({_names(sorted(gpm.private))} only where one event has several solutions)"
     if gpm.correlation is None:

@@ -177,7 +177,7 @@ def _pruned_columns(plan: QueryPlan) -> Iterator[str]:
     for gpm in plan.patterns.gpms:
         names = [v for v in sorted(gpm.private) if not is_reserved(v)]
         if names:
-            yield f"{gpm.name} does not hand on {variables_text(names)}"
+            yield f"{gpm.name} does not pass on {variables_text(names)}"
 
 
 def _unless_asked(effect: Effect) -> Effect:

@@ -1,4 +1,4 @@
-"""Runs a job whose streams end, on the runtime that was asked for."""
+"""Runs a job of bounded streams on the chosen runtime."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spaseq.runtime.job.job import Job
 
 
 def batches_of(job: Job, runtime: RuntimeOptions) -> Generator[tuple[int, Sequence[Answer]]]:
-    """(number of the query, some answers) of a job whose streams end."""
+    """(number of the query, some answers) of a job of bounded streams."""
     if runtime.name == "local":
         from spaseq.runtime import local
 

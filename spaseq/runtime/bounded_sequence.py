@@ -1,8 +1,8 @@
-"""The second stage of a bounded run: the input of each unit, and what its sequence gives.
+"""Stage 2 of a bounded run: the input of each unit, and the steps of its sequence.
 
-With a second core, graphs that change are made and matched in threads of their own, ahead of the
-sequence that reads them. What these threads would report goes along with what they make, so all
-reports come from one thread, in one order.
+With a second core, changing graphs are made and matched in separate threads, ahead of the sequence
+that reads them. Reports of these threads travel with their results, so all reports come from one
+thread, in one order.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from spaseq.stages.unit_sequence import FoundAnswers
 from spaseq.stages.unit_stages import StageFactory, UnitStage
 
 Report: TypeAlias = "Callable[[], object]"
-"""Tells the job something, in the thread that runs it."""
+"""A report to the job, in the thread that runs it."""
 
 
 class SortedUnit:
@@ -86,23 +86,23 @@ class SortedUnit:
 
 
 Made: TypeAlias = "Mapping[SortedUnit, SortedUnit]"
-"""By a unit that maintains a graph: the only unit that reads the graph.
+"""By unit that maintains a graph: the only unit that reads the graph.
 
-`steps` of the one makes the steps of the other.
+The `steps` of the reader make the `steps` of the maintainer.
 """
 
 
 @record
 class SequenceStep:
-    """What a unit's sequence gives for some rows, or at the end of the streams.
+    """The results of a unit's sequence for some rows, or at the end of the streams.
 
     Attributes:
-        answers: in order, by query.
-        watermark: the time (ms) up to which they are certain; None at the end.
-        seconds: that it took.
-        partials: partial matches whose windows have closed.
-        suppressed, muted: the answers left out, at the end; as `SequenceStage` has them.
-        reports: what comes before, in order.
+      answers: in order, by query.
+      watermark: the time (ms) up to which they are certain; None at the end.
+      seconds: time of the work.
+      partials: partial matches whose windows have closed.
+      suppressed, muted: numbers of answers left out, at the end; as in `SequenceStage`.
+      reports: earlier reports, in order.
     """
 
     answers: FoundAnswers
@@ -114,7 +114,7 @@ class SequenceStep:
     reports: Sequence[Report]
 
     def report(self, job: Job, unit: UnitPlan) -> None:
-        """Tell the job what a unit did."""
+        """Report the step to the job."""
         stats = job.stats
         for tell in self.reports:
             tell()
@@ -134,22 +134,22 @@ class SequenceStep:
 
 
 class _Reports:
-    """What waits until it can be told in the thread that runs the job."""
+    """Reports that wait for the thread that runs the job."""
 
     def __init__(self) -> None:
         self._waiting = list[Report]()
 
     def add(self, *reports: Report) -> None:
-        """Take some, in order."""
+        """Add reports, in order."""
         self._waiting += reports
 
     def taken(self) -> list[Report]:
-        """Those that came since the last call."""
+        """The reports since the last call."""
         reports, self._waiting = self._waiting, []
         return reports
 
     def bad_of(self, job: Job) -> OnBad:
-        """What takes bad input for a job."""
+        """A function that takes bad input for a job."""
         return lambda bad: self.add(partial(job.take_bad, bad))
 
 
@@ -157,7 +157,7 @@ Item = TypeVar("Item")
 
 
 def _ahead(items: Iterator[Item], taken: _Reports, others: _Reports, name: str) -> Iterator[Item]:
-    """Items that a thread makes ahead; with each, `others` takes what `taken` has got by then."""
+    """Items that a thread makes ahead, each with the reports in `taken` so far, as `others`."""
     for item, reports in run_ahead(_reporting(items, taken), f"spaseq-{name}"):
         others.add(*reports)
         if item is not None:
@@ -167,7 +167,7 @@ def _ahead(items: Iterator[Item], taken: _Reports, others: _Reports, name: str) 
 def _reporting(
     items: Iterator[Item], reports: _Reports
 ) -> Iterator[tuple[Item | None, list[Report]]]:
-    """Each item with the reports before it; the last ones come without an item."""
+    """Each item with the reports before it; the last reports come without an item."""
     try:
         for item in items:
             yield item, reports.taken()
@@ -180,10 +180,10 @@ def _reporting(
 def sequenced(
     job: Job, graph: UnitGraph[SortedUnit], end: int | None
 ) -> Iterator[tuple[int, Sequence[Answer]]]:
-    """The answers of units whose streams have ended.
+    """The answers of units after the end of their streams.
 
-    The answers of a query that registers a stream are matched for the queries after it. Those of a
-    family, which come together, wait for the turn of their queries.
+    The answers of a query that registers a stream are matched for the queries after it. The answers
+    of a family, which come together, wait for the turn of their queries.
 
     Args:
         job: the run.
@@ -208,7 +208,7 @@ def sequenced(
 def _answers(
     job: Job, node: SortedUnit, made: Made, end: int | None, held_answers: HeldAnswers
 ) -> Iterator[tuple[int, Sequence[Answer]]]:
-    """The answers of a query. Those of a family are held."""
+    """The answers of a query. The answers of a family are held."""
     for step in steps(job, node, made, end):
         step.report(job, node.unit)
         for number, pieces in step.answers.items():
@@ -226,7 +226,7 @@ def _answers(
 
 
 def _made_for(job: Job, graph: UnitGraph[SortedUnit]) -> Made:
-    """Which units make the steps of others."""
+    """For each unit that makes the steps of another: that unit."""
     made = dict[SortedUnit, SortedUnit]()
     for maker in graph if job.measures is None else ():
         if maker.plan.maintained is not None and maker.feed is not None:
@@ -242,8 +242,8 @@ def steps(job: Job, node: SortedUnit, made: Made, end: int | None) -> Iterator[S
     Args:
         job: the run.
         node: the unit.
-        made: as `_made_for` gives it.
-        end: the time (ms) up to which windows that are open close in the end; None if they do not.
+        made: the result of `_made_for`.
+        end: the time (ms) up to which open windows close at the end; None: they stay open.
     """
     unit, plan, sorter, reports = node.unit, node.plan, node.sorter, _Reports()
     node.tell_counts()
@@ -300,7 +300,7 @@ def _changes(
 
     Args:
         maker: the query that maintains the graph.
-        reports: takes what this query reports.
+        reports: takes the reports of this query.
     """
     stream, reader, own = maker.feed, made[maker], _Reports()
     assert stream is not None
@@ -322,7 +322,7 @@ def _changes(
 def _matched(
     job: Job, plan: QueryPlan, batches: Iterator[tuple[SolutionBatch, int]], reports: _Reports
 ) -> Iterator[tuple[SolutionBatch, int]]:
-    """The solutions of batches of a query that reads graphs that change, each with its time."""
+    """The solutions of batches of a query that reads changing graphs, each with its time."""
     from spaseq.stages.changing_knowledge import ChangingKnowledge  # few queries need it
 
     knowledge = ChangingKnowledge(plan, job.knowledge, reports.bad_of(job), job.options.limits)
@@ -336,9 +336,9 @@ def _matched(
 
 
 class _SequenceWatch:
-    """Measures the sequence of a query, if measures are asked for.
+    """Measures the sequence of a query, if the run has measures.
 
-    Its memory is the size of its state after a batch. The state is looked at as long as that takes
+    Its memory is the size of its state after a batch. The state is measured only while that takes
     at most a fifth of the time of the sequence itself, and once in any case.
     """
 
@@ -348,7 +348,7 @@ class _SequenceWatch:
     def sorting(
         self, batches: Iterator[tuple[SolutionBatch, int]]
     ) -> Iterator[tuple[SolutionBatch, int]]:
-        """The batches of a sorter, whose time is measured."""
+        """The batches of a sorter, with their time measured."""
         if self._measures is None:
             yield from batches
             return

@@ -22,14 +22,14 @@ from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 class GroupStage:
     """The units of a group; the answers of one are events for the next.
 
-    `push` takes solutions over the group's `streams`. Solutions over registered streams are made
-    here.
+    `push` takes solutions on events of the group's `streams`. Solutions on events of registered
+    streams are computed here.
 
     Args:
         units: of all queries of the run.
         group: the group.
         knowledge: the knowledge base.
-        options: of each stage.
+        options: the options of each stage.
         on_bad: called for each event that lacks an endpoint's answer or exceeds a limit.
     """
 
@@ -77,7 +77,7 @@ class GroupStage:
         self._units[unit].push(rows)
 
     def advance(self, marks: Mapping[str, int]) -> list[tuple[int, Sequence[Answer]]]:
-        """The answers that the watermarks make final, by query.
+        """The answers that are final at these watermarks, by query.
 
         Args:
             marks: by stream IRI the time (ms) at or before which no event follows.
@@ -94,16 +94,16 @@ class GroupStage:
 
     @property
     def suppressed(self) -> int:
-        """How many answers the limit has left out so far."""
+        """Number of answers that the limit has left out so far."""
         return sum(unit.sequence.suppressed for unit in self._graph)
 
     @property
     def muted(self) -> dict[str, int]:
-        """By the title of a query: the number of answers that MUTE has left out so far."""
+        """Number of answers that MUTE has left out so far, by the title of the query."""
         return {title: n for unit in self._graph for title, n in unit.sequence.muted.items()}
 
     def exceeded(self) -> dict[int, Excess]:
-        """Where queries have had too many partial matches, by the query."""
+        """The instants at which queries exceeded the limit on partial matches, by the query."""
         by_unit = (unit.sequence.exceeded() for unit in self._graph)
         return {query: excess for some in by_unit for query, excess in some.items()}
 
@@ -112,12 +112,12 @@ class GroupStage:
         return {number: unit.sequence.live_runs() for number, unit in self._units.items()}
 
     def snapshot(self) -> bytes:
-        """The state as bytes; a unit that is alone has its stage's snapshot."""
+        """The state as bytes; the group of a single unit has the snapshot of its stage."""
         parts: list[bytes] = [unit.sequence.snapshot() for unit in self._graph]
         return parts[0] if len(parts) == 1 else dump_plain(parts)
 
     def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot of the same queries; RunError as from `SequenceStage.restore`."""
+        """Restore from a snapshot of the same queries; RunError as from `SequenceStage.restore`."""
         try:
             parts = [snapshot] if len(self._units) == 1 else load_plain(snapshot)
             pairs = [*zip(self._graph, parts, strict=True)]

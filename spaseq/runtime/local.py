@@ -34,7 +34,7 @@ def run_batches(job: Job) -> Generator[tuple[int, Sequence[Answer]]]:
 
     All streams are read and matched first. Then each query's solutions are sequenced in order of
     instants, so a bounded run has no late events. Memory does not grow with the streams: solutions
-    beyond a bound are sorted on disk.
+    beyond a limit are sorted on disk.
 
     Yields:
         (number of the query, some answers), as `sequenced` does.
@@ -68,7 +68,7 @@ def _run_batches(job: Job) -> Iterator[tuple[int, Sequence[Answer]]]:
 
 
 def read_streams(job: Job, graph: UnitGraph[SortedUnit], how: StageFactory) -> int:
-    """Read a job's streams to their ends; the greatest time (ms) in them.
+    """Read a job's streams to their ends; return the greatest time (ms) in them.
 
     `how` has made the stages of the units.
     """
@@ -76,7 +76,7 @@ def read_streams(job: Job, graph: UnitGraph[SortedUnit], how: StageFactory) -> i
 
 
 def _read_stream(job: Job, source: Source, graph: UnitGraph[SortedUnit], how: StageFactory) -> int:
-    """Read a stream; the greatest time (ms) of its events."""
+    """Read a stream; return the greatest time (ms) of its events."""
     stats, end = job.stats, _BEFORE_ALL
     at = time.perf_counter()
     for batch in source.open(job.take_bad):
@@ -92,7 +92,7 @@ def _read_stream(job: Job, source: Source, graph: UnitGraph[SortedUnit], how: St
         stats.triples += batch.triples
         stats.filtered += batch.filtered
         stats.skipped_groups += batch.skipped_groups
-        index = VerticalPartition(batch)  # which all queries share
+        index = VerticalPartition(batch)  # shared by all queries
         with collection_paused():
             idle = how.idle(index)
             stats.add("graph patterns", time.perf_counter() - read)

@@ -32,19 +32,20 @@ from spaseq.stages.unit_stages import Rows, StageFactory
 from spaseq.stateful import go_on, state_of
 
 Found: TypeAlias = "list[tuple[PushedUnit, Rows]]"
-"""Solutions with the queries that they belong to."""
+"""Solutions by query."""
 
 PushedState: TypeAlias = (
     "tuple[list[tuple[list[str], bytes]], dict[str, str], dict[str, MaintainedState]]"
 )
 """The titles and the snapshot of each unit, the failures of queries by title, and the maintained
-graphs by IRI."""
+graphs by IRI.
+"""
 
 _LOG = logging.getLogger("spaseq")
 
 
 class Tolerated(Enum):
-    """Which failures of queries are no failure of all."""
+    """The kinds of query failures that do not end the run."""
 
     NONE = "none"
     OTHERS = "as long as another query is left"
@@ -52,21 +53,21 @@ class Tolerated(Enum):
 
 
 class PushedQueries:
-    """Evaluates queries, each after those whose streams it reads. They come and go.
+    """Evaluates changing queries, each after the queries whose streams it reads.
 
     `match_event` and `match_batch` find the solutions of events and change nothing. `push` takes
-    these solutions, in any order of time after the watermark. `advance` and `advance_streams` give
-    the answers that are certain.
+    these solutions, in any order of time after the watermark. `advance` and `advance_streams`
+    return the answers that are certain.
 
     With `families`, queries that differ in constants only are evaluated together. If a query fails,
     `tolerated` says whether it is left out from then on, or the error is raised; if that happens in
     `advance` or `close`, state is lost, and every later call raises a RunError.
 
     Attributes:
-        queries: all queries, in reading order.
-        maintained: the graphs that they keep.
-        graphs: what these are, and those that a query still reads.
-        running: what evaluates the queries that have not failed.
+      queries: all queries, in reading order.
+      maintained: the graphs that they maintain.
+      graphs: the values of these graphs, and of those that a query still reads.
+      running: the units of the queries that have not failed.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class PushedQueries:
         self._connect(queries)
 
     def unit(self, query: PushedQuery) -> PushedUnit:
-        """What evaluates a query."""
+        """The unit that evaluates a query."""
         return self._unit_of[query]
 
     def query_of(self, title: str) -> PushedQuery | None:
@@ -108,12 +109,12 @@ class PushedQueries:
         return self._titled.get(title)
 
     def check_plan(self, plan: QueryPlan, coming: Sequence[QueryPlan] = ()) -> None:
-        """Check that a query can be added, perhaps in the place of the one with its title.
+        """Check that a query can be added, perhaps as a replacement of the query of its title.
 
         `coming` are queries that will be added, too.
 
         Raises:
-            UsageError: as from `add`.
+          UsageError: as from `add`.
         """
         self._how.check(plan)
         if not coming and not self._is_chained(plan):
@@ -123,7 +124,7 @@ class PushedQueries:
         order_with([other for other in others if other.identity.title != title], plan)
 
     def add(self, plan: QueryPlan, instead: PushedQuery | None = None) -> None:
-        """Take another query, perhaps in the place of one. It gets the events from now on.
+        """Add a query, perhaps as a replacement. It gets the events from now on.
 
         Raises:
             UsageError: it registers a stream that another one registers, or queries would read each
@@ -145,27 +146,27 @@ class PushedQueries:
         self.graphs.forget_others(query.plan for query in self.queries)
 
     def _is_chained(self, plan: QueryPlan) -> bool:
-        """Whether a query makes a stream, or reads one that another makes."""
+        """Whether a query registers a stream, or reads a registered one."""
         read = {*plan.inputs.streams, *map(changes_of, plan.inputs.kbs)}
         return plan.identity.register is not None or not self.running.made.isdisjoint(read)
 
     def _unit_for(self, query: PushedQuery) -> PushedUnit:
-        """What evaluates a query that is added; a family takes it, if there is one."""
+        """The unit that evaluates a new query: a family, if one takes it."""
         family = next((unit for unit in self.running.families if unit.takes(query.plan)), None)
         if family is not None:
             family.add(query)
         return family or self._begun(query) or self._alone(query)
 
     def _alone(self, query: PushedQuery) -> PushedUnit:
-        """A query by itself, which learns what the graphs are that others maintain."""
+        """A unit of a single query, with the values of the graphs that others maintain."""
         unit = PushedUnit({0: query}, self._how)
         self.graphs.tell(unit, query.plan)
         return unit
 
     def adopt(self, plan: QueryPlan, other: PushedQueries) -> None:
-        """Take another query with its state, from those that have it alone.
+        """Add a query with its state, from an object that has it alone.
 
-        What it has made of a graph counts if no other query has changed the graph.
+        Its changes of a graph count if no other query has changed the graph.
 
         Raises:
             UsageError: as from `add`.
@@ -193,7 +194,7 @@ class PushedQueries:
         return None if family is None else PushedUnit({0: query}, self._how, family)
 
     def remove(self, query: PushedQuery) -> None:
-        """Forget a query with its state.
+        """Remove a query with its state.
 
         A stream that it registers has no further events. A graph that it maintains stays as it is
         as long as a query reads it.
@@ -210,7 +211,7 @@ class PushedQueries:
         self._connect([each for each in self.queries if each is not query])
 
     def _connect_last(self, query: PushedQuery, unit: PushedUnit) -> None:
-        """Let one more query read its streams, of which no other query makes one."""
+        """Let one more query read its streams; no other query registers any of them."""
         self._unit_of[query] = unit
         self._numbers[query] = len(self.queries)
         self._titled[query.plan.identity.title] = query
@@ -242,7 +243,7 @@ class PushedQueries:
         return PushedQuery(plan, stream_of(plan, counter))
 
     def leave_out(self, unit: PushedUnit, error: Exception) -> None:
-        """Let the others go on without queries that have failed, or raise their error."""
+        """Leave failed queries out, or raise their error."""
         last = [*self.running] == [unit]
         if self._tolerated is Tolerated.NONE or (self._tolerated is Tolerated.OTHERS and last):
             raise error
@@ -260,7 +261,7 @@ class PushedQueries:
         self._connect(self.queries)
 
     def counter(self, iri: str) -> InstantCounter:
-        """The counter of a stream's instants, whoever makes its events."""
+        """The counter of a stream's instants, also of a registered stream."""
         return self._counters.setdefault(iri, InstantCounter(ordered=True))
 
     def check(self) -> None:
@@ -301,13 +302,13 @@ class PushedQueries:
         return solutions
 
     def change_graph(self, change: TimedChange) -> None:
-        """Let a graph change; no event at or after the time of the change has come."""
+        """Change a graph; no event at or after the time of the change has come."""
         self._how.versions.add(change)
         for unit in self.running:
             unit.graphs_changed([change.graph])
 
     def drop_values(self, before: int) -> None:
-        """Forget the values of graphs that no event after a time (ms) needs."""
+        """Drop the values of graphs that no event after a time (ms) needs."""
         if self.graphs:
             self.graphs.settle(before)
         versions = self._how.versions
@@ -333,7 +334,8 @@ class PushedQueries:
 
     @collection_paused()
     def advance_streams(self, marks: Mapping[str, int]) -> list[tuple[int, Answer]]:
-        """(number of the query, answer) of all answers that the watermarks of streams make certain.
+        """(number of the query, answer) of all answers that are certain at the watermarks of
+        streams.
 
         `marks` has by stream IRI the time (ms) at or before which no event follows.
         """
@@ -356,7 +358,7 @@ class PushedQueries:
     def _answers(
         self, units: Iterable[tuple[PushedUnit, Iterable[tuple[PushedQuery, Sequence[Answer]]]]]
     ) -> list[tuple[int, Answer]]:
-        """The answers of some units, query by query, which come as they are read."""
+        """The answers of some units, query by query, as a generator."""
         numbered: list[tuple[int, Answer]] = []
         try:
             for unit, by_query in units:
@@ -386,21 +388,21 @@ class PushedQueries:
 
     @property
     def suppressed(self) -> int:
-        """The number of answers beyond the limit per event so far."""
+        """Number of answers beyond the limit per event so far."""
         return self._suppressed + self._counts.counted().suppressed
 
     @property
     def muted(self) -> dict[str, int]:
-        """By the title of a query: the number of answers that MUTE has left out so far."""
+        """Number of answers that MUTE has left out so far, by the title of the query."""
         return {**self._counts.counted().muted}
 
     def exceeded(self) -> Mapping[PushedQuery, Excess]:
-        """Which queries have had too many partial matches, and when."""
+        """The instants at which queries exceeded the limit on partial matches, by query."""
         exceeded = self._counts.counted().exceeded
         return {query: excess for query, excess in exceeded.items() if query.failure is None}
 
     def _fail(self, error: BaseException) -> None:
-        """Note a failure in the midst of a sequence, which leaves no state to go on from."""
+        """Record a failure within a sequence, after which the state cannot be used."""
         self._failure = f"{type(error).__name__}: {error}"
 
     # --- state ------------------------------------------------------------------------------------
@@ -412,11 +414,10 @@ class PushedQueries:
         return units, failures, state_of(self.graphs)
 
     def restore(self, state: PushedState) -> None:
-        """Go on from a snapshot of the same queries.
+        """Restore from a snapshot of the same queries.
 
         Raises:
-            OtherStateError: a query's state is of a version that runs it otherwise. Nothing has
-                changed.
+            OtherStateError: a query's state is of an incompatible version. Nothing has changed.
             RunError: it is of other queries, of another version, or damaged.
         """
         units, failures, graphs = state
@@ -437,7 +438,7 @@ class PushedQueries:
 
 
 class _UnitCounts:
-    """What units have left out, or exceeded, so far. Only those that were advanced are asked."""
+    """The counts of left-out answers, and the exceeded limits, of the units that were advanced."""
 
     def __init__(self) -> None:
         self.suppressed, self.muted = 0, dict[str, int]()
@@ -446,7 +447,7 @@ class _UnitCounts:
         self._advanced = set[PushedUnit]()
 
     def note(self, unit: PushedUnit) -> None:
-        """A unit is advanced, or new."""
+        """Record that a unit is advanced, or new."""
         self._advanced.add(unit)
 
     def counted(self) -> _UnitCounts:

@@ -1,4 +1,4 @@
-"""What is evaluated as one over pushed events: a query, or a family of queries."""
+"""A unit over pushed events: a single query, or a family of queries."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 class PushedQuery:
     """A query, and the stream that it registers.
 
-    `held` are answers that are not certain yet. `failure` says why it cannot go on.
+    `held` are answers that are not certain yet. `failure` is the reason of its end.
     """
 
     plan: QueryPlan
@@ -41,10 +41,10 @@ class PushedQuery:
     failure: str | None = None
 
     def certain(self, answers: Sequence[Answer], watermark: int) -> Sequence[Answer]:
-        """The answers that are certain by a watermark, which its readers get, too."""
+        """The answers that are certain at a watermark; its readers get them, too."""
         if not answers and not self.held:  # the usual case
             return answers
-        if not self.held and answers[-1].end[0] <= watermark:  # no copy of what is in columns
+        if not self.held and answers[-1].end[0] <= watermark:  # no copy of columns
             return self._told(answers)
         answers = [*self.held, *answers]
         certain = len(answers)
@@ -54,7 +54,7 @@ class PushedQuery:
         return self._told(answers[:certain])
 
     def rest(self, answers: Sequence[Answer]) -> Sequence[Answer]:
-        """All answers that are left; the streams have ended."""
+        """The remaining answers, at the end of the streams."""
         answers, self.held = [*self.held, *answers], []
         return self._told(answers)
 
@@ -65,11 +65,11 @@ class PushedQuery:
 
 
 _RECENT = 64
-"""The most rows of the table of members that have come lately, in a family that is small."""
+"""Maximum rows of the table of recently added members, in a small family."""
 
 
 class PushedUnit:
-    """Queries that are evaluated as one: a query by itself, or a family. All read the same streams.
+    """A single query, or a family of queries. All read the same streams.
 
     The members of a family may come and go; a row of its table is never used twice. `holding` are
     the numbers of queries that hold answers.
@@ -95,12 +95,12 @@ class PushedUnit:
         self._needs: dict[str, Sequence[frozenset[Need]] | None] = {}  # by stream, once asked for
 
     def graphs_changed(self, graphs: Collection[str]) -> None:
-        """Take note that the values of graphs are others, for events of some times."""
+        """Record that graphs have new values, for events of some times."""
         if not set(graphs).isdisjoint(self.plan.inputs.kbs):
             self.use(self._how)
 
     def use(self, how: StageFactory) -> None:
-        """Evaluate with the values that graphs have in a factory."""
+        """Evaluate with the graph values of a factory."""
         pairs = zip(self._tabled_units, self._tables, strict=True)
         self._how, self._events = how, None
         self._tables = [how.patterns(unit, before) for unit, before in pairs]
@@ -113,7 +113,7 @@ class PushedUnit:
 
     @property
     def plan(self) -> QueryPlan:
-        """What is evaluated."""
+        """The plan of the query or the family."""
         return self._tabled_units[0].plan
 
     @property
@@ -122,7 +122,7 @@ class PushedUnit:
         return None if self.is_family else self.queries[0].stream
 
     def _set_rows(self) -> None:
-        """Let the table have the rows of the members that there are."""
+        """Set the rows of the table to the present members."""
         assert self._family is not None
         has_gone = bool(self._gone)
         self._family = self._family.changed(self._come, self._gone)
@@ -132,7 +132,7 @@ class PushedUnit:
         self._gone.clear()
         self.sequence.use(self._family)
         count = len(self._family.rows)
-        # Members that have come lately are in a table of their own, which is small.
+        # Recently added members have a separate table, which is small.
         if has_gone or count - self._tabled > max(_RECENT, self._tabled // 16):
             self._tabled = count
             self._tabled_units = [UnitPlan(self._plans, self._family.tabled())]
@@ -149,14 +149,14 @@ class PushedUnit:
         return self._family.takes(plan) and not may_fail(plan)
 
     def add(self, query: PushedQuery) -> None:
-        """Take another member, for the events from now on."""
+        """Add a member, for the events from now on."""
         number, self._next = self._next, self._next + 1
         self._members[number] = query
         self._come[number] = self._plans[number] = query.plan
         self.queries = (*self._members.values(),)
 
     def remove(self, query: PushedQuery) -> None:
-        """Forget a member of a family; its partial matches leave with their windows."""
+        """Remove a member of a family; its partial matches leave with their windows."""
         if self._family is None:
             return
         number = self._number(query)
@@ -174,7 +174,7 @@ class PushedUnit:
     def needs(self, iri: str) -> Sequence[frozenset[Need]] | None:
         """The triples that each GPM needs of an event of a stream, to have solutions.
 
-        None if stage 2 may need to know of other events, too.
+        None if stage 2 may need other events, too.
         """
         if iri not in self._needs:
             plan = self.plan
@@ -193,7 +193,7 @@ class PushedUnit:
         return rows if len(rows) else None
 
     def _single_events(self) -> SingleEventStage | None:
-        """What matches single events without columns; None if nothing can."""
+        """The matcher of single events without columns; None if there is none."""
         if self._events is None:
             first, plan = self._tables[0], self.plan
             if isinstance(first, PatternStage) and plan.changing is None:
@@ -205,7 +205,7 @@ class PushedUnit:
     ) -> SolutionBatch:
         """The solutions of many events; units share `index`.
 
-        Those that members have in common may come twice; stage 2 takes each once.
+        A common solution of two members may come twice; stage 2 takes it once.
         """
         first, *others = [table.match(events, index) for table in self.tables()]
         if self._family is None or not others:
@@ -213,7 +213,7 @@ class PushedUnit:
         return SolutionBatch.concat([first, *others], self._family.plan.patterns.columns)
 
     def tables(self) -> Sequence[MatchingStage]:
-        """Stage 1, for the queries that there are now: the solutions of all of these."""
+        """The stages 1 of the present queries, which together give all solutions."""
         if self._come or self._gone:
             self._set_rows()
         return self._tables
@@ -225,7 +225,7 @@ class PushedUnit:
     def advance(
         self, watermark: int, ahead: bool
     ) -> Iterator[tuple[PushedQuery, Sequence[Answer]]]:
-        """The answers that are certain by a watermark."""
+        """The answers that are certain at a watermark."""
         by_member = self.sequence.advance(watermark, ahead)
         if not by_member and not self.holding:  # the usual case
             return
@@ -247,12 +247,12 @@ class PushedUnit:
             yield query, query.rest(answers)
 
     def exceeded(self) -> Mapping[PushedQuery, Excess]:
-        """Which queries have had too many partial matches, and when."""
+        """The instants at which queries exceeded the limit on partial matches, by query."""
         exceeded = self.sequence.exceeded().items()
         return {self._members[n]: excess for n, excess in exceeded if n in self._members}
 
     def live_states(self, query: PushedQuery) -> LiveStates:
-        """Where the partial matches of a query are."""
+        """The states of the partial matches of a query."""
         return self.sequence.live_states(self._number(query))
 
     def foreseen(self, query: PushedQuery, until: int) -> Sequence[Answer]:
@@ -274,7 +274,7 @@ class PushedUnit:
 
 
 def _needs(plan: QueryPlan, iri: str) -> Sequence[frozenset[Need]] | None:
-    """The triples that each GPM needs of an event of a stream; None if one needs none."""
+    """The triples that each GPM needs of an event of a stream; None if a GPM needs none."""
     stream = plan.inputs.streams.index(iri)
     patterns = [
         gpm.correlation.core if gpm.correlation else gpm.pattern
@@ -288,7 +288,7 @@ def _needs(plan: QueryPlan, iri: str) -> Sequence[frozenset[Need]] | None:
 def _family_unit(
     head: Sequence[Any], queries: Sequence[PushedQuery], how: StageFactory
 ) -> PushedUnit | None:
-    """The family that has written a snapshot; None if the queries are others."""
+    """The family that wrote a snapshot; None if its queries are others."""
     places, row_count, members, begins_with_member = head
     paired = [*zip(members, queries, strict=True)]
     if any(query.plan.signature.canonical != text for (_, _, text), query in paired):
@@ -301,12 +301,12 @@ def _family_unit(
 
 
 def restored_unit(snapshot: bytes, queries: Sequence[PushedQuery], how: StageFactory) -> PushedUnit:
-    """The unit that has written a snapshot.
+    """The unit that wrote a snapshot.
 
-    `queries` are its queries, in the order in which `PushedUnit.queries` had them.
+    `queries` are its queries, in the order of `PushedUnit.queries`.
 
     Raises:
-        OtherStateError: the snapshot is of other queries, or of a version that runs them otherwise.
+        OtherStateError: the snapshot is of other queries, or of an incompatible version.
         RunError: it is damaged.
     """
     title = queries[0].plan.identity.title
@@ -328,7 +328,7 @@ def restored_unit(snapshot: bytes, queries: Sequence[PushedQuery], how: StageFac
 
 
 def may_fail(plan: QueryPlan) -> bool:
-    """Whether a query calls a function of the user's, so that it may fail where others do not."""
+    """Whether a query calls an extension function, so that it may fail alone."""
     return plan.shape is not None and any(
         isinstance(node, ast.FunctionCall) and node.function.value not in CASTS
         for node in walk(plan.shape.query)

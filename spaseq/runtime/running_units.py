@@ -1,8 +1,8 @@
-"""The graph of the units that run, over streams that go on: which may have answers, and when; and
-which of many queries a pushed event may concern, by the triples that their patterns need.
+"""The running units over live streams: which may have answers, and when.
 
-Of a thousand standing queries an event concerns a few. To ask each takes a millisecond and more,
-so those that wait for rows, or for a time, sleep.
+Of many queries, the triples that their patterns need say which of them an event may concern. Of a
+thousand standing queries an event concerns a few. Asking each takes a millisecond and more, so
+units that wait for rows, or for a time, sleep.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from spaseq.stages.sequence import EVER
 
 
 class PossibleUnits:
-    """What reads a stream, found by the triples of an event.
+    """An index of the units that read a stream, by the triples of an event.
 
-    Each pattern stands at the one of its triples that the fewest other patterns need.
+    Each pattern stands under its triple that the fewest other patterns need.
     """
 
     def __init__(self, iri: str, units: Sequence[PushedUnit]) -> None:
         """`units` read the stream `iri`; they are in reading order."""
         self._iri, self._units = iri, list[PushedUnit]()
-        self._always: list[int] = []  # the numbers of units that each event may concern
+        self._always: list[int] = []  # numbers of units that each event may concern
         self._patterns: dict[Need, list[tuple[int, frozenset[Need]]]] = {}
         known = [unit.needs(iri) for unit in units]
         self._uses = Counter(need for own in known for some in own or () for need in some)
@@ -41,7 +41,7 @@ class PossibleUnits:
             self._add(unit, own)
 
     def add(self, unit: PushedUnit) -> None:
-        """Take a unit that comes after all others."""
+        """Add a unit after all others."""
         own = unit.needs(self._iri)
         self._uses.update(need for some in own or () for need in some)
         self._add(unit, own)
@@ -57,7 +57,7 @@ class PossibleUnits:
             self._patterns.setdefault(rarest, []).append((number, some))
 
     def of(self, triples: Sequence[Triple]) -> list[PushedUnit]:
-        """The units of which an event with these triples may have solutions, in reading order."""
+        """The units that may have solutions of an event with these triples, in reading order."""
         marks: set[Need] = {(p, o) for _, p, o in triples}
         marks.update([(p, None) for _, p, _ in triples])
         found = {*self._always}
@@ -73,7 +73,7 @@ Sources: TypeAlias = "frozenset[str]"
 
 
 class AwakeUnits:
-    """The numbers of units that may have work. Those that wake while they are read come in turn."""
+    """The numbers of units that may have work. Units that wake during iteration follow in turn."""
 
     def __init__(self) -> None:
         self._numbers = set[int]()
@@ -81,14 +81,14 @@ class AwakeUnits:
         self._last: int | None = None  # the one that was read last; None if none is read
 
     def add(self, number: int) -> None:
-        """Take note that a unit has woken."""
+        """Record that a unit is awake."""
         if number not in self._numbers:
             self._numbers.add(number)
             if self._last is not None and number > self._last:
                 heappush(self._coming, number)
 
     def discard(self, number: int) -> None:
-        """Take note that a unit sleeps."""
+        """Record that a unit sleeps."""
         self._numbers.discard(number)
 
     def each(self) -> Iterator[int]:
@@ -101,15 +101,14 @@ class AwakeUnits:
 
 
 class RunningUnits(UnitGraph[PushedUnit]):
-    """What evaluates the queries that have not failed.
+    """The units of the queries that have not failed.
 
-    Units sleep until rows come to them, or until the time at which they have work by themselves.
-    `families` are the units that further queries may join, `partial` those that tell of partial
-    matches.
+    Units sleep until rows come to them, or until the time of their next work. `families` are the
+    units that further queries may join, `partial` the units that give partial matches.
     """
 
     def __init__(self, units: Iterable[PushedUnit]) -> None:
-        self._possible: dict[str, PossibleUnits] = {}  # by stream, once it is asked for
+        self._possible: dict[str, PossibleUnits] = {}  # by stream, once requested
         self._alone: Counter[object] | None = None  # see `alone`
         self.families, self.partial = list[PushedUnit](), list[PushedUnit]()
         self._awake = AwakeUnits()
@@ -123,7 +122,7 @@ class RunningUnits(UnitGraph[PushedUnit]):
         self._alarms.append(EVER)
         self._awake.add(number)
         if unit.sequence.on_wake is not None:
-            unit.sequence.on_wake()  # the graph before this one hears of it no more
+            unit.sequence.on_wake()  # the graph before this one gets no more calls
         unit.sequence.on_wake = partial(self._awake.add, number)
         if unit.plan.levels:
             self.partial.append(unit)
@@ -138,8 +137,8 @@ class RunningUnits(UnitGraph[PushedUnit]):
     def awake(self, watermark_of: Callable[[Sources], int]) -> Iterator[tuple[PushedUnit, int]]:
         """The units that have rows, or whose time has come, each with its watermark (ms).
 
-        They are in reading order; each is advanced to its watermark before the next one is asked
-        for, which may have woken by that.
+        They are in reading order. Each must be advanced to its watermark before the next one is
+        taken, as it may wake others.
         """
         for sources, alarms in self._asleep.items():
             self._wake(alarms, watermark_of(sources))
@@ -167,19 +166,19 @@ class RunningUnits(UnitGraph[PushedUnit]):
                 self._set_alarm(alarms, number)
 
     def _set_alarm(self, alarms: list[tuple[int, int]], number: int) -> None:
-        """Let a unit that sleeps wake in time; an alarm that comes too early is set again then."""
+        """Set the time at which a sleeping unit wakes; an early alarm is then set again."""
         time = self._alarms[number] = self._units[number].sequence.next_due
         heappush(alarms, (time, number))
 
     def alone(self, key: object) -> int:
-        """How many queries run by themselves that have a `family_key`."""
+        """Number of single queries that have a `family_key`."""
         if self._alone is None:
             alone = (unit.plan for unit in self if not unit.is_family)
             self._alone = Counter(map(family_key, alone))
         return self._alone[key]
 
     def concerned(self, iri: str, triples: Sequence[Triple]) -> Sequence[PushedUnit]:
-        """What may have solutions of an event of a stream."""
+        """The units that may have solutions of an event of a stream."""
         units: Sequence[PushedUnit] = self._readers.get(iri, ())
         if len(units) < thresholds.current.template_queries:
             return units
@@ -188,7 +187,7 @@ class RunningUnits(UnitGraph[PushedUnit]):
         return self._possible[iri].of(triples)
 
     def watched(self, marks: Mapping[str, int]) -> Watched:
-        """What waits for time, given where streams are; see `due`."""
+        """The queries that wait for time, given the watermarks of streams; see `due`."""
         due = self.due(marks)
         groups = {
             sources

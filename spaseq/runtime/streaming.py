@@ -1,4 +1,4 @@
-"""A run over streams that a program gives event by event: answers come as they become certain."""
+"""A run over live streams: a program gives events, and gets answers as they become certain."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ class _LiveStream:
 
 
 class GeneratorRun:
-    """A job with live streams, such as generators, beside those that can be read to their ends.
+    """A job with live streams, such as generators, beside bounded ones.
 
-    The caller asks `waits_for` which stream is behind, gets its next event and gives it to `take`,
-    or calls `end` if there is none. Each call returns (number of the query, answer) of the answers
-    that it made certain, query by query. When `waits_for` is None, the run is over.
+    The caller reads `waits_for` to learn which stream is behind, gets its next event and passes it
+    to `take`, or calls `end` if there is none. Each call returns (number of the query, answer) of
+    the answers that are now certain, query by query. When `waits_for` is None, the run is over.
 
     Args:
-        job: the queries, and the streams that are read to their ends.
-        live: the IRIs of the live streams.
-        delay_ms: how far an event may be behind the greatest time of its stream.
-        on_refused: called with the error of each event that cannot be taken; may raise it.
+      job: the queries, and the bounded streams.
+      live: the IRIs of the live streams.
+      delay_ms: maximum delay of an event behind the greatest time of its stream.
+      on_refused: called with the error of each bad event; may raise it.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class GeneratorRun:
         return self._advanced()
 
     def end(self, iri: str) -> Answered:
-        """Take note that a live stream has ended."""
+        """Record that a live stream has ended."""
         del self._open[iri]
         if self._open:
             return self._advanced()
@@ -108,14 +108,14 @@ class GeneratorRun:
         return self._counted(answers)
 
     def finish(self) -> None:
-        """Let go of files and take the time of the run, which may have been cut short."""
+        """Release files and record the time of the run, which may have been cut short."""
         for each in self._sorted:
             each.close()
         self._job.stats.seconds = time.monotonic() - self._started
         self._job.on_progress(self._job.stats)
 
     def _advanced(self) -> Answered:
-        """The answers that the clocks of all live streams make certain."""
+        """The answers that are certain at the clocks of all live streams."""
         least = min(_or_never(stream.clock) for stream in self._open.values())
         watermark = least - self._delay - 1
         stats = self._job.stats
@@ -126,7 +126,7 @@ class GeneratorRun:
         return self._counted(answers + self._queries.advance(watermark))
 
     def _caught_up(self, watermark: int | None) -> Answered:
-        """Push what the other streams have up to a watermark (all if None), batch by batch."""
+        """Push the rows of the other streams up to a watermark (all if None), batch by batch."""
         answers: Answered = []
         while True:
             ends = [s.end for s in self._sorted if s.end is not None]
@@ -151,7 +151,7 @@ class GeneratorRun:
 
 
 class _Sorted:
-    """A query's solutions over the streams that were read to their ends, in order of time."""
+    """A query's solutions over the bounded streams, in order of time."""
 
     def __init__(self, query: PushedUnit, batches: Generator[tuple[SolutionBatch, int]]) -> None:
         self._query, self._batches = query, batches
@@ -168,7 +168,7 @@ class _Sorted:
             self._read()
 
     def close(self) -> None:
-        """Remove the files of the batches that are left."""
+        """Remove the files of the remaining batches."""
         self._batches.close()
 
     def _read(self) -> None:
@@ -179,12 +179,12 @@ class _Sorted:
 
 
 def refuse(error: SpaseqError, event: object) -> None:
-    """Let an event that cannot be taken end the run."""
+    """Let a bad event end the run."""
     raise error
 
 
 def reporting(job: Job) -> Callable[[SpaseqError, object], None]:
-    """Report each event that cannot be taken as bad input of a job."""
+    """Report each bad event as bad input of a job."""
 
     def report(error: SpaseqError, event: object) -> None:
         job.take_bad(BadInput(OF_PROGRAM, None, str(error), repr(event)[:200]))

@@ -1,5 +1,6 @@
-"""Numbers of groups: a term table of doubles whose texts are made only when somebody reads them,
-and whole multiples of a small unit with exact sums of them as terms.
+"""Numbers of groups: a term table of doubles with lazy texts, and exact sums as terms.
+
+A sum is a whole multiple of a small unit.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The aggregates of groups that changed: doubles as numbers, others as texts of terms; and
-conditions on aggregates that a group surely fails, told from approximations of its sums.
+"""The aggregates of changed groups: doubles as numbers, others as texts of terms; and conditions
+that a group surely fails, by approximations of its sums.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _SWAPPED = {"=": "=", ">": "<", ">=": "<=", "<": ">", "<=": ">="}
 
 @record
 class ChangedGroups:
-    """m groups that changed at window events, as `kernels.group_runs.advanced` gives them.
+    """m groups that changed at window events, from `kernels.group_runs.advanced`.
 
     `head` int64 [m, 5] has (window event, group, rows, number of the first row, whether it may
     pass), `numbers` int64 [m, sums, WIDTH] the digits of the sums and the rows by kind, and
@@ -154,7 +154,7 @@ def _values(
     elif aggregate.function in ("SUM", "AVG"):
         known = _set_sums(column, aggregate.function == "SUM", errors == 0, digits, kinds)
     rest = np.flatnonzero(~known)
-    if aggregate.function == "SAMPLE":  # the first value stands behind errors only
+    if aggregate.function == "SAMPLE":  # the first value comes after errors only
         size = np.minimum(size, errors + 1)
     function = EXACT.get(aggregate.function) or set_function(aggregate)
     elements = _elements(operand, changed.head[rest, 3], size[rest], rows)
@@ -238,7 +238,7 @@ def tests_of(
 ) -> tuple[Int64s, Float64s]:
     """(aggregate, operand, comparison) int64 [c, 3] and constants float64 [c].
 
-    They are those of `kernels.group_runs.advanced`. Filters of other forms are no tests.
+    They are the tests of `kernels.group_runs.advanced`. Filters of other forms are no tests.
     """
     tests = [*_tests(pattern, kept, tracked)]
     table = np.array([test[:3] for test in tests], np.int64).reshape(-1, 3)
@@ -262,7 +262,7 @@ def _tests(
                 tables += [table]
             case n.Extend(below) | n.Project(below) | n.Distinct(below):
                 pass
-            case _:  # what stands further out may be about values of the KB
+            case _:  # outer filters may concern values of the KB
                 beside = beside_knowledge(inner)
                 if beside is None:
                     return

@@ -1,8 +1,8 @@
 """The groups of one GPM on one window, kept from window event to window event.
 
 An event is matched once. It enters its groups, and leaves them, once, whatever the number of
-windows that it is in. At a close only the groups are looked at that changed, and their aggregates
-are computed only if they may pass the HAVING.
+windows that it is in. At a close only changed groups are visited, and their aggregates are computed
+only if they may pass the HAVING.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ class GroupKeeper(Stateful):
     def advance(
         self, rows: SolutionBatch, until: int, evaluator: CurrentEvaluator
     ) -> list[ChangedSolutions]:
-        """What the GPM gives on the window events up to a time (ms), in order of these.
+        """The result of the GPM on the window events up to a time (ms), in order.
 
-        `rows` are those of the content, in any order; none come at or before `until` any more.
+        `rows` are rows of the content, in any order; no later row is at or before `until`.
         """
         new = self._given.append(rows, self._rows)
         closes = self._closes.after(self._rows, new, until)
@@ -107,11 +107,11 @@ class GroupKeeper(Stateful):
         return given
 
     def look_again(self) -> None:
-        """The knowledge base has changed: at the next window event all groups are looked at."""
+        """Visit all groups at the next window event, as the knowledge base has changed."""
         self._looks_again = self._reads_knowledge
 
     def _changed(self, closes: Closes) -> ChangedGroups:
-        """The groups that change at some window events, but for those that surely do not pass."""
+        """The groups that change at some window events, without those that surely do not pass."""
         rows, table, arrays = self._rows, self._table, self._rows.arrays
         first = int(not self._kept.group.keys and not self._begun)
         if self._looks_again:
@@ -176,7 +176,7 @@ class GroupKeeper(Stateful):
     # --- state ------------------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        """Let go of the rows that have left, and of groups without rows."""
+        """Drop rows that have left, and groups without rows."""
         rows, table = self._rows, self._table
         rows.drop(int(self._moved[1]))
         self._given.forget(rows.first, None)
@@ -194,7 +194,7 @@ class GroupKeeper(Stateful):
             self._given.forget(rows.first, places)
 
     def snapshot(self) -> tuple[Any, ...]:
-        """The state: what is kept, the places of rows, and the groups that have been seen."""
+        """The state: the kept rows, their positions, and the groups given out."""
         seen = self._table.held[: len(self._table)].copy()
         return super().snapshot(), self._moved[:2].tolist(), seen
 
@@ -211,7 +211,7 @@ class GroupKeeper(Stateful):
 
 
 def _together(changed: ChangedGroups, events: int) -> Iterator[tuple[int, int, ChangedGroups]]:
-    """(first window event, the one behind the last, what changes at them) for all in order."""
+    """(first window event, the one after the last, the changes at them) for all in order."""
     first = start = 0
     heads, together = changed.head[:, 0], thresholds.current.changed_groups
     while start + together < len(changed):

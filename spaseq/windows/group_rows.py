@@ -84,7 +84,7 @@ class TwinRows(Stateful):
         return twin_of
 
     def forget(self, first: int, places: Int32s | None) -> None:
-        """Let go of pairs whose last row is before `first`; `places` are new numbers of groups."""
+        """Drop pairs whose last row is before `first`; `places` are new numbers of groups."""
         stays = self._rows >= first
         if places is None and 2 * np.count_nonzero(stays) > len(stays):
             return
@@ -195,15 +195,16 @@ class GroupRows(Stateful):
         return TermColumn.concat([terms.take(np.flatnonzero(~bare)), doubles]).take(back)
 
     def forget(self, first: int, places: Int32s | None) -> None:
-        """Let go of what is known of rows before a number; `places` are new numbers of groups."""
+        """Drop the state of rows before a number; `places` are new numbers of groups."""
         for twin_rows in self._twins.values():
             twin_rows.forget(first, places)
 
 
 def _values(rows: SolutionBatch, operand: Operand, is_ordered: bool) -> dict[str, Array]:
-    """The columns of an operand (`form_of`), but for its texts.
+    """The columns of an operand (`form_of`), without its texts.
 
-    If it `is_ordered`, a number whose text is not canonical is OTHER: its value does not say it.
+    If it `is_ordered`, a number whose text is not canonical is OTHER: its value does not determine
+    the text.
     """
     number, terms = rows.numbers[operand.number], rows.values[operand.text]
     kind = np.full(len(rows), OTHER, np.int8)

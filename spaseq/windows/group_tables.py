@@ -37,7 +37,7 @@ Key = tuple[str | None, ...]
 class TrackedOperands:
     """(operand, sign) of each queue, and the operand of each sum of distinct terms.
 
-    Sums of distinct terms stand behind the sums of the `operands`.
+    Sums of distinct terms follow the sums of the `operands`.
     """
 
     operands: int
@@ -175,9 +175,9 @@ class GroupTable(Stateful):
     # --- groups that are over ---------------------------------------------------------------------
 
     def without_empty(self, used: Bools) -> Int32s | None:
-        """Let go of the groups that are not `used` [g], if there are many groups.
+        """Drop the groups that are not `used` [g], if there are many groups.
 
-        The new numbers [g] of the groups; None if all stay.
+        Returns the new numbers [g] of the groups; None if all stay.
         """
         size = len(self.keys)
         kept = np.flatnonzero(used)

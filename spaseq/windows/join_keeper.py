@@ -1,8 +1,8 @@
 """A join across the events of one window, kept from window event to window event.
 
 An event is matched once, whatever the number of windows that it is in. Its rows are rows of the
-parts of the join, in the order of events, with their lists. They find the rows that they join with
-when they enter, and what they make is there until the first of the rows leaves.
+parts of the join, in the order of events, with their lists. They find their partners when they
+enter, and each result stays until the first of its rows leaves.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from spaseq.windows.lasting_solutions import (
 from spaseq.windows.window_closes import Closes, closes_of
 
 _MOST_TOGETHER = 65_536
-"""How many combinations there is room for at a time, unless a single row has more."""
+"""Number of combinations for which there is room at a time, unless a single row has more."""
 
 _ALL = 2**62
 """Beyond every number of a row."""
@@ -101,7 +101,7 @@ class JoinRows(Stateful):
         return rows.take(order), part[order]
 
     def forget(self, rows: KeptRows) -> bool:
-        """Let go of the values of edges that no row has; whether the others have new numbers."""
+        """Drop the values of edges that no row has; return whether the others have new numbers."""
         changed = False
         for number, table in enumerate(self.tables):
             keys = rows.column("keys")[number]
@@ -172,9 +172,9 @@ class JoinKeeper(Stateful):
     def advance(
         self, rows: SolutionBatch, until: int, evaluator: CurrentEvaluator
     ) -> list[ChangedSolutions]:
-        """What the GPM gives on the window events up to a time (ms), in order of these.
+        """The result of the GPM on the window events up to a time (ms), in order.
 
-        `rows` are those of the contents, in any order; none come at or before `until` any more.
+        `rows` are rows of the contents, in any order; no later row is at or before `until`.
         """
         new = self._given.append(rows, self._rows)
         closes = self._closes.after(self._rows, new, until)
@@ -190,7 +190,7 @@ class JoinKeeper(Stateful):
         return [ChangedSolutions(closes, event, sizes, columns, lexicon)]
 
     def _changes(self, closes: Closes, evaluator: CurrentEvaluator) -> Given:
-        """What is wanted of the solutions at some window events."""
+        """The wanted solutions at some window events."""
         given: Given = []
         done = 0  # the window events before it have been given
         moved, most = self._moved, self._limits.solutions
@@ -254,12 +254,12 @@ class JoinKeeper(Stateful):
         self._held.add(solutions, event[evaluated.event] - done, rows.min(axis=1)[evaluated.event])
 
     def _given_until(self, closes: Closes, done: int, reached: int) -> Given:
-        """What is wanted at the window events from `done` on and before `reached`."""
+        """The wanted solutions at the window events from `done` on and before `reached`."""
         given = self._held.advance(closes.leave[done:reached])
         return [(done + event, solution) for event, solution in given]
 
     def _without(self, closes: Closes, event: int) -> Given:
-        """What is wanted at a window event whose solutions exceed the limit: it has none.
+        """The result at a window event whose solutions exceed the limit: none.
 
         At the next one all rows of the window enter again.
         """
@@ -277,7 +277,7 @@ class JoinKeeper(Stateful):
     # --- state ------------------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        """Let go of the rows that have left, and of the values that only they have."""
+        """Drop the rows that have left, and the values that only they have."""
         self._rows.drop(int(self._moved[1]))
         self._held.forget()
         if self._given.forget(self._rows):
@@ -292,7 +292,7 @@ class JoinKeeper(Stateful):
             self._tails = np.pad(self._tails, more, constant_values=-1)
 
     def _link(self) -> None:
-        """Make the lists of the rows in the window anew."""
+        """Rebuild the lists of the rows in the window."""
         rows, (entered, left) = self._rows, self._moved[:2].tolist()
         self._heads = self._tails = np.full((len(self._heads), 0), -1, np.int64)
         self._reserve()

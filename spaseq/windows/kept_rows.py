@@ -145,7 +145,7 @@ class KeptRows(Stateful):
         self._end += size
 
     def drop(self, number: int) -> None:
-        """Let go of the rows before a number."""
+        """Drop the rows before a number."""
         gone = min(number - self.first, len(self))
         if gone <= 0:
             return
@@ -172,7 +172,7 @@ class KeptRows(Stateful):
 
     @property
     def _saved(self) -> Mapping[str, Any]:
-        """The columns of a state; links between rows are made anew."""
+        """The columns of a state; links between rows are recomputed."""
         saved = self._columns.keys() - MADE_ANEW
         columns = {name: self.column(name).copy() for name in self._columns if name in saved}
         return columns | {name: columns[name].tolist() for name in self._objects}

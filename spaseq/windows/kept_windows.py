@@ -1,4 +1,4 @@
-"""What is kept of a GPM on a window, its groups or its join, in all partitions."""
+"""The kept groups or joins of GPMs on windows, in all partitions."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class KeptWindow(Stateful):
         )
 
     def _advanced(self, rows: SolutionBatch, evaluator: CurrentEvaluator) -> list[SolutionBatch]:
-        """What `advance` gives, once the rows that wait have been taken."""
+        """The result of `advance`, after the waiting rows have been taken."""
         all_rows = SolutionBatch.concat([*self._waiting, rows], self._plan.patterns.columns)
         self._waiting, until = [], self._until
         none = all_rows.take(slice(0, 0))
@@ -151,7 +151,7 @@ class KeptWindow(Stateful):
 
 
 def kept_windows(plan: QueryPlan, exceed: Exceed, limits: Limits) -> Sequence[KeptWindow]:
-    """What is kept of all GPMs, by window."""
+    """The kept groups and joins of all GPMs, by window."""
     windows = []
     for kept in plan.patterns.kept:
         changes: dict[int, set[str | None]] = {}

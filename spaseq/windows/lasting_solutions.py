@@ -1,5 +1,4 @@
-"""The solutions of a window from window event to window event, and of groups from one change to the
-next: what is new or gone.
+"""The new and gone solutions of a window between window events, and of groups between changes.
 
 Solutions of a part of a pattern are events, on which the rest of the pattern is evaluated.
 """
@@ -88,7 +87,7 @@ class ChangedSolutions:
 def wanted(
     changes: frozenset[str | None], begin: Int64s, end: Int64s, size: int
 ) -> tuple[Int64s, Int64s]:
-    """What is wanted of n solutions at `size` window events: (window event, solution) in order.
+    """The wanted ones of n solutions at `size` window events: (window event, solution) in order.
 
     A solution is there at the window events from `begin` on and before `end`, int64 [n]; -1 is
     earlier than all of these, `size` later.
@@ -156,7 +155,8 @@ class LastingSolutions(Stateful):
         return np.array(of_solutions, np.int64)
 
     def advance(self, leave: Int64s) -> Given:
-        """What is wanted at the next t window events, at which the rows before `leave` have left.
+        """The wanted solutions at the next t window events, at which the rows before `leave` have
+        left.
 
         All solutions that begin at one of these have been added.
         """
@@ -189,7 +189,7 @@ class LastingSolutions(Stateful):
         self._begin = np.maximum(self._begin[stays] - len(leave), -1)
 
     def forget(self) -> None:
-        """Let go of the texts of solutions that are there no more, if there are many."""
+        """Drop the texts of solutions that have gone, if there are many."""
         if len(self._known) > 2 * len(self._which) + 64:
             self._before_snapshot()
 
@@ -254,10 +254,10 @@ class GroupSolutions(Stateful):
     def advance(
         self, size: int, heads: Int64s, found: EventSolutions, lexicon: Lexicon
     ) -> tuple[Int64s, Mapping[str, Int32s]]:
-        """What is wanted at the next window events, in order: (window event [r], codes [r]).
+        """The wanted solutions at the next window events, in order: (window event [r], codes [r]).
 
         `heads` int64 [m, 2] has (window event below `size`, group) of the groups that change, in
-        order; `found` has their solutions from then on, each with the place of its change.
+        order; `found` has their solutions from then on, each with the index of its change.
         """
         groups = np.unique(heads[:, 1])
         if None in self._changes:

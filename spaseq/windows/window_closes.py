@@ -1,7 +1,7 @@
-"""The window events of a window as columns: when they are, and which rows are in them.
+"""The window events of a window as columns: their times, and their rows.
 
-Rows come in order of (time, k, stream IRI) and have absolute numbers. This is what
-`spaseq.windows.window_runs` says for one event at a time.
+Rows come in order of (time, k, stream IRI) and have absolute numbers. `spaseq.windows.window_runs`
+does the same for one event at a time.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class WindowGraphs:
         return VerticalPartition(batch, lexicon), EventSolutions(places, changed.columns, lexicon)
 
     def order(self, event: ContentEvent) -> tuple[int, int, str]:
-        """The place of an event among those of a window."""
+        """The sort key of an event in a window."""
         return event.time, event.k, self._inputs.streams[event.stream]
 
     def _content(self, events: Sequence[ContentEvent], codes: dict[str, int]) -> EventBatch:
@@ -120,7 +120,7 @@ class WindowGraphs:
         return literal_text(json.dumps([window, event.key, event.closed]), XSD_STRING)
 
     def event_of(self, text: str) -> tuple[VerticalPartition, Mapping[str, str]] | None:
-        """The window event that a literal stands for, and its partition; None if it is none."""
+        """The window event of a literal, and its partition; None if it is none."""
         lexical = split_literal(text)[0]
         if not lexical.startswith("["):  # no term begins like that
             return None
@@ -131,7 +131,7 @@ class WindowGraphs:
 
 
 def extent_names(begin: Int64s, events: Int64s) -> EventNames:
-    """What `extent_text` gives for each begin (ms) and number of events."""
+    """The result of `extent_text` for each begin (ms) and number of events."""
     texts = [pa.array(column).cast(pa.large_string()) for column in (begin, events)]
     return EventNames(pc.binary_join_element_wise(*texts, pa.scalar(" ", pa.large_string())))
 

@@ -1,7 +1,7 @@
 """Makes window events of events, and evaluates the GPMs that stand on windows.
 
-The operator stands between stage 1 and the sequence. It takes rows in order of time; what holds the
-content of windows leaves, and the solutions of GPMs on window events come in its place.
+The operator is between stage 1 and the sequence. It takes rows in order of time, and replaces the
+rows with the content of windows by the solutions of GPMs on window events.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from spaseq.windows.window_events import WindowEvent, WindowGraphs
 from spaseq.windows.window_runs import EVER, ContentEvent, WindowRun, run_of
 
 MOST_TOGETHER = 100_000
-"""How many events of windows are evaluated together; an event counts in each of its windows."""
+"""Number of windows' events that are evaluated together; an event counts in each of its windows."""
 
 Key = tuple[str, ...]
 Solution = tuple[str | None, ...]
@@ -81,7 +81,7 @@ class WindowOperator(Stateful):
         self.use_later(lambda: knowledge)
 
     def use_later(self, current: Callable[[], KnowledgeBase]) -> None:
-        """From now on evaluate with what is the current knowledge base then; it has changed."""
+        """Evaluate with the current knowledge base from now on; it has changed."""
         self._current, self._known = current, None
         self._evaluators = dict[int, GpmEvaluator]()
         for keeper in self._keepers:
@@ -166,7 +166,7 @@ class WindowOperator(Stateful):
         return run_of(self._windows[place[0]].extent)
 
     def _bare(self, content: SolutionBatch) -> list[SolutionBatch]:
-        """Bare rows of events that count. With partitions, stage 1 gives them."""
+        """Bare rows of events that count. With partitions, stage 1 provides them."""
         if not self._plan.sequence.needs_instants or self._partition or not len(content):
             return []
         contents = self._plan.patterns.contents
@@ -329,7 +329,7 @@ class WindowOperator(Stateful):
         index: WindowPartition,
         events: Sequence[WindowEvent],
     ) -> EventSolutions:
-        """What the sources of a GPM on one window give: its solutions, the new or the gone ones."""
+        """The changes of a GPM's sources on one window: its solutions, the new or the gone ones."""
         if all(source.change is None for source in sources):
             return evaluated
         variables = sorted(evaluated.columns)

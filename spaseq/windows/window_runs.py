@@ -1,6 +1,7 @@
-"""When windows of one partition close, and which events they hold (docs/windows.md).
+"""The closes of the windows of one partition, and their events (docs/windows.md).
 
-A run takes events in order of (time, k, stream IRI), and gives window events in order of instants.
+A run takes events in order of (time, k, stream IRI), and returns window events in order of
+instants.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def run_of(extent: Extent) -> WindowRun:
 
 
 def longest_wait(windows: Iterable[WindowPlan]) -> int:
-    """How long (ms) after an event its last window event may come."""
+    """Maximum time (ms) between an event and its last window event."""
     return max((_wait(window.extent) for window in windows), default=0)
 
 

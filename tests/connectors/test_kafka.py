@@ -109,7 +109,7 @@ def test_a_large_message_and_messages_without_a_value(kafka: KafkaMock) -> None:
 def test_a_topic_that_was_made_anew_is_refused(kafka: KafkaMock) -> None:
     kafka.publish("road", numbers(0, 10))
     intake = ListIntake(source_at(f"kafka://{kafka.host}/road"), {0: 10})
-    with pytest.raises(InputError, match="has been made anew"):
+    with pytest.raises(InputError, match="has been recreated"):
         intake.wait(1)
 
 

@@ -145,7 +145,7 @@ def test_messages_that_the_server_dropped_unread_are_named(server: NatsServer) -
     [
         ("road.loops?stream=OTHER", {}, "the server has no stream OTHER"),
         ("rail.loops", {}, "no stream of the server keeps this subject"),
-        ("road.loops", {0: 99}, "it has been made anew"),
+        ("road.loops", {0: 99}, "it has been recreated"),
     ],
 )
 def test_a_stream_that_cannot_be_read_is_refused(

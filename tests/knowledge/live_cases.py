@@ -149,7 +149,7 @@ def _in_process(
 ) -> int:
     """A part of a run in a process, which ends at once, some seconds after it has done its items.
 
-    Without `wait` it is the last part. The result is 0, or _LOST if the state cannot be made anew.
+    Without `wait` it is the last part. The result is 0, or _LOST if the state cannot be rebuilt.
     """
     child = os.fork()
     if not child:

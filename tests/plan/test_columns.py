@@ -45,7 +45,7 @@ def test_conditions_between_steps_have_their_variables_as_numbers() -> None:
 
 def test_explain_shows_what_is_handed_on() -> None:
     text = str(explain(query("SELECT ?k")))
-    expected = "hands on ?k, ?l (?a only where one event has several solutions)"
+    expected = "passes on ?k, ?l (?a only where one event has several solutions)"
     assert expected in text
 
 

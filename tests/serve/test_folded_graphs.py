@@ -110,7 +110,7 @@ def test_what_is_retained_is_not_folded(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("_eager")
 def test_an_open_window_keeps_what_its_events_need(tmp_path: Path) -> None:
-    """An hour's window: the state is made anew from its beginning, so nothing goes."""
+    """An hour's window: the state is rebuilt from its beginning, so nothing goes."""
     pairs = (
         f"SELECT ?o ?o2 WITHIN 1 HOURS FROM STREAM S <http://e/s> FROM NAMED <{OWNERS}>\n"
         "WHERE { SEQ(A; B) "
@@ -136,7 +136,7 @@ def test_an_open_window_keeps_what_its_events_need(tmp_path: Path) -> None:
     "seed", [*range(2), *(pytest.param(n, marks=pytest.mark.thorough) for n in range(2, 12))]
 )
 def test_each_event_sees_its_graph_over_folds_and_restarts(tmp_path: Path, seed: int) -> None:
-    """The state is lost now and then, and made anew from the logs."""
+    """The state is lost now and then, and rebuilt from the logs."""
     draw, second = random.Random(seed), 0
     now, expected = "", list[str]()
     folds = set[int]()

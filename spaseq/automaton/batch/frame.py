@@ -1,6 +1,6 @@
 """Prepares a batch for the kernels: orders its rows, numbers their keys, measures instants.
 
-A *slot* is the number of a key value, under which a kernel keeps the state of the key.
+A kernel keeps the state of a key under a number, the *slot*.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class OrderedRows:
 
     @property
     def first_of_instant(self) -> Indices:
-        """[n] the first of the rows that have the instant and the slot of each row."""
+        """[n] the first row with the instant and the slot of each row."""
         begins = np.ones(len(self), np.bool_)
         for column in (self.slot, self.time, self.k):
             begins[1:] &= column[1:] == column[:-1]
@@ -100,7 +100,7 @@ class BatchFrame(Stateful):
         self.partitions = self.keys if key == partition else Interner()
         self.passed = np.zeros((16, 2), np.int64)  # by partition: instants, events
         self._number = 0
-        self.order: list[Indices] = []  # how the last batch was ordered, if its order changed
+        self.order: list[Indices] = []  # the order of the last batch, if it had to be changed
         self._few = _room(1)  # reused for the rows of the next event
 
     def rows(self, solutions: SolutionBatch) -> tuple[SolutionBatch, OrderedRows]:
@@ -124,7 +124,7 @@ class BatchFrame(Stateful):
         )
 
     def rows_of(self, events: Sequence[EventRows]) -> tuple[list[GpmRow], OrderedRows]:
-        """The same for the rows of a few single events."""
+        """As `rows`, for the rows of a few single events."""
         if len(events) == 1:
             return self._rows_of_event(events[0])
         rows = [*dict.fromkeys(row for event in events for row in event.rows())]
@@ -145,7 +145,7 @@ class BatchFrame(Stateful):
         )
 
     def _rows_of_event(self, event: EventRows) -> tuple[list[GpmRow], OrderedRows]:
-        """The same for the rows of one event, which are distinct."""
+        """As `rows`, for the rows of one event, which are distinct."""
         placed = [(*self._slot_of(row), row) for row in event.rows()]
         count = len(placed)
         if count > 1:
@@ -223,14 +223,14 @@ class BatchFrame(Stateful):
         return freed
 
     def slots_of(self, wanted: Callable[[Key], bool] | None) -> Int64s | None:
-        """The slots of the partitions that are wanted; None if all are."""
+        """The slots of the wanted partitions; None if all are wanted."""
         if wanted is None:
             return None
         slots = [n for n, key in self.keys.keys().items() if wanted(self.partition_of(key))]
         return np.array(slots, np.int64)
 
     def of_members(self, alive: Int64s, limit: WaitingLimit) -> Counter[Member]:
-        """How many partial matches of each member wait, given how many wait in each slot."""
+        """Number of waiting partial matches of each member, given the number in each slot."""
         if limit.place is None:
             return Counter({None: int(alive.sum())})
         counts, keys = Counter[Member](), self.keys.keys()
@@ -244,13 +244,13 @@ class BatchFrame(Stateful):
 
 
 def _place(placed: tuple[int, int, GpmRow]) -> tuple[int, int, int]:
-    """What orders the rows of an event, each behind its slot and partition."""
+    """The sort key of a row of an event, after its slot and partition."""
     slot, partition, (gpm, _) = placed
     return partition, slot, gpm
 
 
 def _room(count: int) -> OrderedRows:
-    """Room for some rows, for windows of time and without numbers of instants."""
+    """Space for some rows, for windows of time and without numbers of instants."""
     small, large = np.zeros((3, count), np.int32), np.zeros((2, count), np.int64)
     return OrderedRows(small[0], small[1], large[0], small[2], large[0], large[1], _NONE)
 
@@ -268,7 +268,7 @@ def _writable(rows: SolutionBatch) -> SolutionBatch:
 
 
 def _distinct(rows: SolutionBatch, slot: Int32s) -> Indices | None:
-    """The places of the distinct rows, None if all rows differ.
+    """The positions of the distinct rows, None if all rows differ.
 
     Rows are in the order of instants, slots, streams and GPMs. Equal rows are of one event.
     """

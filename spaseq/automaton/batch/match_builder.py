@@ -1,4 +1,4 @@
-"""Builds matches, with their bindings, from the row numbers that the kernels give."""
+"""Builds matches, with their bindings, from the row numbers of the kernels."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ Bindings: TypeAlias = tuple[Mapping[str, str], Mapping[str, tuple[str, ...]]]
 class EnumeratedMatches:
     """m matches as the numbers of their rows.
 
-    `rows` holds the matches one after the other. `ends` [m, 2 or more] has, for each match, the
-    place in `rows` behind it and the measure of its first event. `close` [m] is the close of its
-    window, if a negated step in last place had to wait for it. `edges` are the kernel's edges that
-    took the rows, if somebody asks for them.
+    `rows` holds the matches one after the other. `ends` [m, 2 or more] has, for each match, its end
+    in `rows` and the measure of its first event. `close` [m] is the close of its window, if a
+    negated step in last place had to wait for it. `edges` are the kernel's edges that took the
+    rows, if requested.
     """
 
     rows: Int64s
@@ -54,7 +54,7 @@ class EnumeratedMatches:
         return [tuple(rows[begin:end]) for begin, end in pairwise([0, *ends.tolist()])]
 
     def take(self, chosen: Sequence[int] | Indices) -> EnumeratedMatches:
-        """Some of the matches, given by their places; none of them waits."""
+        """Some of the matches, given by their positions; none of them waits."""
         ends = self.ends[chosen]
         lengths = np.diff(self.ends[:, 0], prepend=0)[chosen]
         begins, behind = ends[:, 0] - lengths, np.cumsum(lengths)
@@ -78,7 +78,7 @@ class MatchBuilder(Stateful):
         self._known: dict[int, MatchedSolution] = {}  # of single events' rows in recent matches
 
     def begin(self, rows: SolutionBatch | Sequence[GpmRow], number: int) -> None:
-        """Begin a batch whose rows are numbered from `number` on."""
+        """Begin a batch, whose rows are numbered from `number` on."""
         if not isinstance(rows, SolutionBatch):
             self._batch = dict(enumerate(rows, number))
             return
@@ -141,7 +141,7 @@ class MatchBuilder(Stateful):
         return rank
 
     def matches(self, enumerated: EnumeratedMatches) -> Iterator[SequenceMatch]:
-        """Matches with their bindings, one by one. The batch has the rows, or the store."""
+        """Matches with their bindings, one by one. Their rows are in the batch, or in the store."""
         numbers, begin = enumerated.rows.tolist(), 0
         known = self._solutions_of(numbers, enumerated.rows)
         solutions, lists, grouped = [known[n] for n in numbers], NO_LISTS, self._reader.grouped
@@ -181,13 +181,13 @@ class MatchBuilder(Stateful):
 
 
 _MATCH_BYTES, _ROW_BYTES = 128, 64
-"""Memory of a match as row numbers, for each match and for each of its rows, estimated."""
+"""Estimated memory of a match as row numbers, for each match and for each of its rows."""
 
 _LARGEST = 2**63
 
 
 class TooManyMatches(Exception):
-    """A batch has more matches than the memory for them holds; the last one has `events`."""
+    """A batch has more matches than fit in memory; the last one has `events`."""
 
     def __init__(self, events: int) -> None:
         super().__init__()
@@ -198,7 +198,7 @@ class TooManyMatches(Exception):
 class NumberedMatches:
     """The matches of one batch as row numbers, in pieces.
 
-    Rows are numbered from `first` on, in the `order` of `BatchFrame`: sequencers that get the same
+    Rows are numbered from `first` on, in the `order` of `BatchFrame`: sequencers with the same
     batches number the rows alike if their orders are equal. `built` makes some of the matches.
     """
 
@@ -212,7 +212,7 @@ class NumberedMatches:
         return self.builder.matches(some)
 
     def is_like(self, other: NumberedMatches) -> bool:
-        """Whether the rows of two sequencers' batch have the same numbers."""
+        """Whether the rows of two sequencers' batches have the same numbers."""
         return (
             self.first == other.first
             and len(self.order) == len(other.order)
@@ -233,7 +233,7 @@ def joined(pieces: Sequence[EnumeratedMatches]) -> EnumeratedMatches:
 
 
 def among(some: Int64s, others: Int64s) -> Bools:
-    """Which of the rows of `some` [n, w] are rows of `others` [m, w] too."""
+    """A mask of the rows of `some` [n, w] that are rows of `others` [m, w], too."""
     both = np.concatenate([some, others])
     if not len(some) or not len(others):
         return np.zeros(len(some), np.bool_)
@@ -252,7 +252,7 @@ def stored(pieces: Iterable[EnumeratedMatches], most_bytes: int) -> list[Enumera
     """Copies of pieces that are valid only until the next one.
 
     Raises:
-        TooManyMatches: they need more than `most_bytes`.
+        TooManyMatches: the copies need more than `most_bytes`.
     """
     kept: list[EnumeratedMatches] = []
     for piece in pieces:

@@ -1,8 +1,8 @@
 """Negated steps that are checked on matches, for the compiled sequencers.
 
-The kernels run the sequence without these steps: those in first and last place, and those between
-two steps that look at later ones. Each match that they find is checked against the solutions of the
-negated GPMs. One with a step in last place waits for the close of its window.
+The kernels run the sequence without these steps: steps in first and last place, and steps between
+two others that use later bindings. Each match is checked against the solutions of the negated GPMs.
+A match with a step in last place waits for the close of its window.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ROW, _GPM, _SLOT, _TIME, _POINTERS = range(5)
 
 
 class RowNotes(Stateful):
-    """Integers and numbers of the rows that are kept, and of a batch, both by ascending row."""
+    """Integers and numbers of the stored rows, and of a batch, both by ascending row."""
 
     STATE = (("_columns", "_kept_columns"), ("_numbers", "_kept_numbers"), "_size", "_first")
 
@@ -80,7 +80,7 @@ class RowNotes(Stateful):
         return self._column(_TIME, rows)
 
     def pointers(self, rows: Int64s, check: int) -> Int64s:
-        """[n] where a check begins at each of n rows."""
+        """[n] the beginning of a check at each of n rows."""
         return self._column(_POINTERS + check, rows)
 
     def values(self, rows: Int64s) -> Float64s:
@@ -109,7 +109,7 @@ class RowNotes(Stateful):
         return values
 
     def _places(self, rows: Int64s) -> tuple[Bools, Indices, Indices]:
-        """Which rows belong to the batch, and the places of the others and of these."""
+        """A mask of the rows in the batch, and the positions of the stored rows and of these."""
         is_new: Bools = rows >= self._first
         kept = self._kept_columns[:, _ROW]
         return is_new, np.searchsorted(kept, rows[~is_new]), rows[is_new] - self._first
@@ -120,7 +120,7 @@ NO_GPM = -2
 """The GPM of a step that cannot match."""
 
 _ROOM = 1024
-"""Room for solutions at the start."""
+"""Initial room for solutions."""
 
 
 @record
@@ -128,10 +128,10 @@ class OuterCheck:
     """The check of one negated step.
 
     `test` [tests, 3] has the comparisons: each is between a number of a solution of the step and a
-    number of the match. `kernels.outer_negations` says what the columns are. `own` lists the
-    sequencer's numbers that a solution of the step has. `place`: how many solutions of a match come
-    before the step; 0 if it stands in first place. `beside`: the GPMs of the solutions beside a
-    step in first or last place, if only some matches have it.
+    number of the match. `kernels.outer_negations` describes the columns. `own` lists the
+    sequencer's numbers that a solution of the step has. `place`: number of solutions of a match
+    before the step; 0 if it is in first place. `beside`: the GPMs of the solutions beside a step in
+    first or last place, if only some matches have it.
     """
 
     gpm: int
@@ -151,7 +151,7 @@ class OuterCheck:
 class OuterChecks:
     """The checks of a sequence.
 
-    `matched` are the rows of the sequencer's numbers that a match has. `binds` [GPMs, matched] says
+    `matched` are the sequencer's numbers (by row) that a match has. `binds` [GPMs, matched] says
     whether a solution of the GPM gives that number; the last such solution of a match counts.
     """
 
@@ -161,7 +161,7 @@ class OuterChecks:
 
 
 class _Found(Stateful):
-    """The solutions of one negated GPM, by slot, until the window leaves them."""
+    """The solutions of one negated GPM, by slot, until they leave the window."""
 
     STATE = ("places", ("found", "kept"), ("own", "_kept_own"), "base", "following", "_most")
 
@@ -181,7 +181,7 @@ class _Found(Stateful):
             self.places = grown(self.places, 2 * slots, kernel.NONE)
 
     def note(self, rows: OrderedRows, numbers: Float64s, floor: int) -> tuple[Int64s, Int64s]:
-        """Add the solutions of a batch; [n] `before` and [n] `after`, as `note_rows` says."""
+        """Add the solutions of a batch; [n] `before` and [n] `after`, as in `note_rows`."""
         if len(self) - self._most > thresholds.current.window_rows:
             self._forget(floor)
         mine = np.flatnonzero(rows.gpm == self.check.gpm)
@@ -278,8 +278,11 @@ class OuterNegations(Stateful):
         self._notes.begin(rows, [*pointers, *since], matched)
 
     def end(self, taken: Bytes) -> None:
-        """End the batch. Before the store keeps the rows for which `taken` [n] is 1, 1 is added
-        for the rows that only checks and waiting matches need."""
+        """End the batch.
+
+        Before the store keeps the rows for which `taken` [n] is 1, 1 is added for the rows that
+        only checks and waiting matches need.
+        """
         for rows in self._entered:
             taken[rows[rows >= self._number] - self._number] = 1
         self._entered.clear()
@@ -291,7 +294,8 @@ class OuterNegations(Stateful):
     def checked(self, matches: EnumeratedMatches) -> EnumeratedMatches:
         """The matches that are answers now.
 
-        Steps that are not in last place have left them. A match with a step in last place waits.
+        They have passed the steps that are not in last place. A match with a step in last place
+        waits.
         """
         if not len(matches.ends):
             return matches
@@ -323,7 +327,7 @@ class OuterNegations(Stateful):
             yield self._left(matches, is_last=True).enumerated()
 
     def _left(self, matches: ClosingMatches, is_last: bool) -> ClosingMatches:
-        """The matches that the steps in last place leave, or all others."""
+        """The matches that pass the steps in last place, or all others."""
         if not len(matches.close) or all(f.check.is_last != is_last for f in self._found):
             return matches
         kept, notes = np.ones(len(matches.close), np.uint8), self._notes
@@ -343,7 +347,7 @@ class OuterNegations(Stateful):
         return matches if kept.all() else matches.take(np.flatnonzero(kept))
 
     def _bounds(self, matches: ClosingMatches, is_last: bool) -> tuple[Int64s, Int64s]:
-        """The rows at which checks begin, and the times (ms) up to which they look."""
+        """The rows at which checks begin, and the last times (ms) that they concern."""
         if is_last:
             return matches.last, self._last_inside(matches.close)
         return matches.first, self._window.earliest(self._notes.times(matches.last))
@@ -369,10 +373,10 @@ class OuterNegations(Stateful):
     # --- memory -----------------------------------------------------------------------------------
 
     def _needed(self, floor: int) -> int:
-        """The time (ms) from which on solutions are needed.
+        """The time (ms) from which solutions are needed.
 
-        Matches that may still end began at `floor` or later. A match that waits is checked when
-        somebody asks for the windows that have closed, however many rows have come since.
+        Matches that may still end began at `floor` or later. A waiting match is checked at the next
+        request for closed windows, however many rows have come since.
         """
         close = self.waiting.next_close
         if close is None:
@@ -394,11 +398,11 @@ class OuterNegations(Stateful):
         return distinct(np.concatenate(rows))
 
     def keep(self, rows: Int64s) -> None:
-        """Forget the rows that the store has forgotten; `rows` ascend."""
+        """Drop the rows that the store has dropped; `rows` ascend."""
         self._notes.keep(rows)
 
     def idle(self, slots: int, floor: int) -> Indices:
-        """The slots below `slots` that no check needs, and no waiting match.
+        """The slots below `slots` that neither a check nor a waiting match needs.
 
         Matches that may still end began at the time `floor` (ms) or later.
         """
@@ -411,7 +415,7 @@ class OuterNegations(Stateful):
         return np.flatnonzero(idle)
 
     def release(self, slots: Indices) -> None:
-        """Let idle slots stand for other keys."""
+        """Release idle slots for other keys."""
         for negated in self._found:
             negated.places[slots] = kernel.NONE
 

@@ -1,4 +1,4 @@
-"""How far a kernel goes through a batch until the partial matches that wait are counted."""
+"""The pace of a kernel: the rows it processes between two counts of waiting partial matches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spaseq.compiled.arrays import Bools, Int64s
 
 
 class RunsOfMembers(Protocol):
-    """Tells of which member of a family the runs are; see `CarriedMembers`."""
+    """The member of a family that each run belongs to; see `CarriedMembers`."""
 
     def counts(self, lowest: int) -> Counter[Member]: ...
 
@@ -23,7 +23,8 @@ class RunsOfMembers(Protocol):
 
 
 class Pace:
-    """Leads a kernel through n rows: it may process those before `end`, and has those before `at`.
+    """Leads a kernel through n rows: it may process rows before `end`, and has processed rows
+    before `at`.
 
     Before `end` the limit is surely not exceeded. Or `end` is the end of an instant, after which
     partial matches are counted.
@@ -42,10 +43,10 @@ class Pace:
         """
         Args:
             rows: the rows.
-            frame: knows their keys.
+            frame: has their keys.
             limit: the limit.
-            alive: counts by slot the partial matches that wait and began at a measure or later.
-            carried: tells whose partial matches are, if no partition is of one member.
+            alive: counts, by slot, the waiting partial matches that began at a measure or later.
+            carried: gives the member of each partial match, if partitions are shared.
         """
         self._rows, self._frame, self._limit, self._alive = rows, frame, limit, alive
         self.carried = carried
@@ -71,7 +72,7 @@ class Pace:
     # --- where each row makes a bounded number of partial matches ---------------------------------
 
     def plan(self, most: int) -> None:
-        """Set `end`, given how many partial matches a row makes at most."""
+        """Set `end`, given the maximum number of partial matches per row."""
         limit, left = self._limit, len(self._rows) - self.at
         self.end = len(self._rows)
         if most == 0 or left * most <= limit.room:
@@ -89,19 +90,19 @@ class Pace:
         self._limit.room -= (at - before) * most
         return self._checked()
 
-    # --- where it may make any number -------------------------------------------------------------
+    # --- where a row may make any number ----------------------------------------------------------
 
     @property
     def room(self) -> int | None:
-        """How many partial matches may be made before somebody looks; None: any number."""
+        """Number of partial matches that may be made before the next check; None: any number."""
         return None if self._is_held else max(self._limit.room, 0)
 
     def made(self, count: int) -> None:
-        """Note `count` new partial matches."""
+        """Record `count` new partial matches."""
         self._limit.room -= count
 
     def look(self, row: int) -> OrderedRows:
-        """There is no room left at a row: find more, or set `end` behind the row's instant.
+        """Find more room at a row, where none is left, or set `end` after the row's instant.
 
         Returns `rows`.
         """
@@ -138,7 +139,7 @@ class Pace:
         return self._limit.check(instant, *self._counts(int(rows.lowest[last])))
 
     def _counts(self, lowest: int) -> tuple[int, Callable[[], Counter[Member]]]:
-        """How many partial matches wait that began at a measure or later, and by member."""
+        """Number of waiting partial matches that began at a measure or later, and by member."""
         alive = self._alive(lowest)
         if self.carried is not None:
             return int(alive.sum()), partial(self.carried.counts, lowest)

@@ -1,8 +1,8 @@
-"""What compiled sequencers keep of batches that have gone, until no match needs it: the rows that
-partial matches have taken, as columns, and the numbers of keys of terms.
+"""The rows that compiled sequencers keep after a batch, as columns, and the numbers of term keys.
 
-Equal keys have equal numbers while they are in use. Keys that are no longer in use are released, so
-memory does not grow with the number of distinct keys ever seen.
+A row stays while a partial match needs it. Equal keys have equal numbers while they are in use.
+Keys that are no longer in use are released, so memory does not grow with the number of distinct
+keys ever seen.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Interner(Stateful):
         self._numbers: dict[Key, int] = {}
         self._free: list[int] = []
         self._next = 0
-        self._known: Any = None  # the term table that `_of_code` is for
+        self._known: Any = None  # the term table of `_of_code`
         self._of_code = np.empty(0, np.int64)
         self._keys: dict[int, Key] = {}  # of the first numbers of `_numbers`
 
@@ -163,7 +163,7 @@ class Chunk:
 
     @property
     def is_small(self) -> bool:
-        """Whether a part would hardly take less memory."""
+        """Whether a part would save little memory."""
         few = thresholds.current.few_rows
         return len(self.numbers) <= few and all(
             len(array) <= few * few
@@ -172,7 +172,7 @@ class Chunk:
         )
 
     def part(self, kept: Indices) -> Chunk:
-        """The rows at some places, without the terms that they do not use."""
+        """The rows at some positions, without unused terms."""
         rows: Indices | slice = kept
         # A window usually leaves the end of a chunk. A slice of it needs no copy. Slice only once,
         # so that more than half of the memory behind it stays in use.
@@ -182,7 +182,7 @@ class Chunk:
         return Chunk(self.numbers[rows], self.rows.take(rows).compact())
 
     def places(self, numbers: Int64s) -> Indices:
-        """The places of some rows, given by ascending number."""
+        """The positions of some rows, given by ascending number."""
         if not len(numbers):
             return np.empty(0, np.intp)
         first, last = np.searchsorted(self.numbers, numbers[[0, -1]]).tolist()
@@ -191,7 +191,7 @@ class Chunk:
         return np.searchsorted(self.numbers, numbers)
 
     def taken(self, numbers: Int64s) -> SolutionBatch:
-        """Some rows, given by ascending number; they need no copy if no row between is left out."""
+        """Some rows, given by ascending number; adjacent rows need no copy."""
         places = self.places(numbers)
         if len(places) and places[-1] - places[0] == len(places) - 1:
             return self.rows.take(slice(int(places[0]), int(places[-1]) + 1))
@@ -222,7 +222,7 @@ class RowStore(Stateful):
     # --- adding and dropping ----------------------------------------------------------------------
 
     def add_rows(self, rows: Iterable[tuple[int, GpmRow]]) -> None:
-        """Keep rows, given with their numbers, which are above all so far."""
+        """Add rows, given with their numbers, which are above all so far."""
         self._recent.update(rows)
         if len(self._recent) > thresholds.current.recent_rows:
             self._settle(thresholds.current.recent_rows // 2)
@@ -237,7 +237,7 @@ class RowStore(Stateful):
             self._add(Chunk(np.array(numbers, np.int64), columns))
 
     def add(self, chunk: Chunk) -> None:
-        """Keep rows whose numbers are above all so far."""
+        """Add rows whose numbers are above all so far."""
         if len(chunk.numbers):
             self._settle(len(self._recent))
             self._add(chunk)
@@ -285,7 +285,7 @@ class RowStore(Stateful):
     def rows(self, numbers: Int64s, batch: Chunk | None = None) -> dict[int, GpmRow]:
         """Rows by number; `numbers` ascend.
 
-        `batch` holds rows that are not stored yet; their numbers are above all that are.
+        `batch` holds rows that are not stored yet; their numbers are above all stored ones.
         """
         rows, columns = self.rows_and_columns(numbers, batch)
         for some, solutions in columns:
@@ -295,7 +295,7 @@ class RowStore(Stateful):
     def rows_and_columns(
         self, numbers: Int64s, batch: Chunk | None = None
     ) -> tuple[dict[int, GpmRow], list[tuple[Int64s, SolutionBatch]]]:
-        """The same, but rows that are stored as columns stay columns: (their numbers, the rows)."""
+        """As `rows`, but rows stored as columns stay columns: (their numbers, the rows)."""
         recent = self._recent
         rows = {n: recent[n] for n in numbers.tolist() if n in recent} if recent else {}
         if rows:
@@ -312,7 +312,7 @@ class RowStore(Stateful):
         return rows, columns
 
     def columns(self, numbers: Int64s, batch: Chunk | None) -> SolutionBatch:
-        """The same, all as columns, in the order of their numbers."""
+        """As `rows`, all as columns, in the order of their numbers."""
         self._settle(len(self._recent))
         parts = [
             chunk.taken(numbers[first:end]) for chunk, first, end in self._by_chunk(numbers, batch)
@@ -320,7 +320,7 @@ class RowStore(Stateful):
         return SolutionBatch.concat(parts, self._columns)
 
     def single_rows(self, numbers: Iterable[int], batch: Mapping[int, GpmRow]) -> dict[int, GpmRow]:
-        """The same where `batch` holds rows of single events."""
+        """As `rows`, where `batch` holds rows of single events."""
         rows: dict[int, GpmRow] = {}
         older = []
         for number in numbers:

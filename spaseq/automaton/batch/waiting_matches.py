@@ -19,9 +19,8 @@ from spaseq.stateful import Stateful
 class ClosingMatches:
     """m matches by the close of their windows.
 
-    `rows` holds their rows, one match after the other; `ends` [m] is the place behind each, and
-    `origin` [m] the measure of its first event. `close` [m] ascends. `edges` are as in
-    `EnumeratedMatches`.
+    `rows` holds their rows, one match after the other; `ends` [m] is the end of each, and `origin`
+    [m] the measure of its first event. `close` [m] ascends. `edges` are as in `EnumeratedMatches`.
     """
 
     rows: Int64s
@@ -42,7 +41,7 @@ class ClosingMatches:
         return whole.take(np.argsort(close, kind="stable"))
 
     def take(self, chosen: Int64s) -> ClosingMatches:
-        """Some of the matches, given by their places."""
+        """Some of the matches, given by their positions."""
         begins = np.concatenate([[0], self.ends[:-1]])[chosen]
         lengths = self.ends[chosen] - begins
         ends = np.cumsum(lengths)
@@ -57,7 +56,7 @@ class ClosingMatches:
         return self.rows_at(0)
 
     def rows_at(self, position: int) -> Int64s:
-        """[m] the row of each match at a place; they are longer than that."""
+        """[m] the row of each match at a position; all are longer than that."""
         return self.rows[np.concatenate([[0], self.ends[:-1]]).astype(np.int64) + position]
 
     @property
@@ -81,13 +80,13 @@ class WaitingMatches(Stateful):
         self._added = 0
 
     def add(self, matches: ClosingMatches) -> None:
-        """Let matches wait."""
+        """Add matches."""
         if len(matches.close):
             self._added += 1
             heapq.heappush(self._pieces, (int(matches.close[0]), self._added, matches))
 
     def due(self, until: int | None) -> Iterator[ClosingMatches]:
-        """The matches whose windows close at or before a time (ms), all for None; they leave."""
+        """Remove and return matches whose windows close at or before a time (ms), all for None."""
         while self._pieces and (until is None or self._pieces[0][0] <= until):
             _, _, matches = heapq.heappop(self._pieces)
             count = len(matches.close)
@@ -114,10 +113,10 @@ def closing_states(
     wanted: Wanted | None,
     carried: str | None = None,
 ) -> Counter[StateKey]:
-    """How many matches wait in each state in which a match may end.
+    """Number of waiting matches in each accepting state.
 
-    Of each partition, or of each value of the variable `carried` in the first solution, they count
-    if they are wanted.
+    Only matches of wanted partitions count, or with wanted values of the variable `carried` in the
+    first solution.
     """
     found, last = Counter[StateKey](), [matches.last for matches in waiting]
     if not last:

@@ -1,7 +1,7 @@
 """Alternatives of single GPMs as edges: `A; (B | C)` has an edge for B and one for C.
 
-After `;` the first solution of any of them ends the wait for all. That is for the evaluator to see
-to, which knows the edges of one bracket by `AlternativeEdge.step`.
+After `;` the first solution of any of them ends the wait for all. The evaluator does that; it knows
+the edges of one bracket by `AlternativeEdge.step`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class NotSingle(Exception):
 class AlternativeEdge:
     """An edge that takes one solution, and the edge of the automaton that it belongs to.
 
-    The two differ if `step` is the edge of a bracket. The edge then has the number of the
-    operand's edge, and all else of the bracket's.
+    The two differ if `step` is the edge of a bracket. The edge then has the number of the operand's
+    edge, and all other fields of the bracket's edge.
     """
 
     edge: Edge
@@ -34,7 +34,7 @@ def alternative_edges(edge: Edge) -> Iterator[AlternativeEdge]:
     """The edges that an edge of an automaton stands for.
 
     Raises:
-        NotSingle: it takes a bracket that is more than alternatives of single GPMs.
+        NotSingle: the edge takes a bracket that is more than alternatives of single GPMs.
     """
     if isinstance(edge.label, TakeLabel):
         yield AlternativeEdge(edge, edge.label, edge)
@@ -63,7 +63,7 @@ def _check(label: BracketLabel, edge: Edge) -> None:
 
 
 def is_single(operand: Automaton) -> bool:
-    """Whether an operand takes one solution, and nothing else is to be done."""
+    """Whether an operand takes one solution, and has no other effect."""
     start, *others = operand.states
     edges = start.edges
     ends = [end for state in others for end in state.acceptances]

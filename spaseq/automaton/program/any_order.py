@@ -1,16 +1,16 @@
 """Brackets with `&` and AND as alternatives of one operand: the product of the two automata.
 
-A place of the product says how far each operand has got. A way takes solutions of one instant, for
+A place of the product has the position of each operand. A way takes solutions of one instant, for
 one operand or for both; so `(A AND B)` is `(A: B | B: A)`, or both at once if their events may
-share an instant. While one operand goes on, the other one waits. What may end that wait stands on
-the edge, as if the operand left a greedy loop: behind `;` the edge is not followed if a solution of
-the next step has come. All events of `&` have one time, so no edge in it allows a gap.
+share an instant. While one operand advances, the other one waits. The edge has the conditions that
+end this wait, as if the operand left a greedy loop: behind `;` the edge is not followed if a
+solution of the next step has come. All events of `&` have one time, so no edge in it allows a gap.
 
 Negated steps and loops of an operand begin at its last step, whatever the other one has taken
-since. Only whole matches are checked for them.
+since. They are checked on whole matches only.
 
-The second operand sees what the first one binds. A FILTER that looks at it is tested when the first
-operand can no longer change it.
+The second operand sees the bindings of the first one. A FILTER that looks at it is tested when the
+first operand can no longer change it.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def joined_in_repetitions(
 
     `owner` has the repeated step of each. Edges take single solutions.
     """
-    bound = [frozenset[str]() for _ in automaton.states]  # by the repetition that goes on
+    bound = [frozenset[str]() for _ in automaton.states]  # by repetition
     joined, changed = frozenset[str](), {*range(len(bound))} if owner else set[int]()
     while changed:
         number = changed.pop()

@@ -2,8 +2,8 @@
 
 A chain first becomes a small program of instructions (take, pass a negation, loop). The states are
 its reachable configurations (place, repetition counts). The count of an unbounded repetition stops
-at its minimum, so there are finitely many states. If there were too many, repetitions are counted
-by the runs instead (`repetitions`), and a state is a place.
+at its minimum, so there are finitely many states. If there were too many, the runs count
+repetitions instead (`repetitions`), and a state is a place.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spaseq.lang.scope import Scope, View
 from spaseq.records import record
 
 MOST_EDGES = 20_000
-"""An automaton has at most this many edges."""
+"""Maximum number of edges of an automaton."""
 
 
 class TooManyEdges(Exception):
@@ -68,7 +68,7 @@ class _EpsilonPath:
     negations: tuple[int, ...] = ()
     exits: tuple[nfa.GreedyExit, ...] = ()
     own: seq.SequenceOperator | None = None
-    """The operator that a loop has put in place of the one before its first step."""
+    """The operator that a loop has put in place of the operator before its first step."""
 
 
 def compile_program(

@@ -17,19 +17,21 @@ from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Label, P
 
 
 class NotContiguous(Exception):
-    """The instants of a match may be consecutive though its steps are not. The message says why."""
+    """The instants of a match may be consecutive though its steps are not. The message is the
+    reason.
+    """
 
 
 def contiguous_around(program: Program) -> Program:
-    """A program with the same matches whose instants are consecutive, before `any_order`."""
+    """The program of the matches with consecutive instants, before `any_order`."""
     return _Contiguous(program, leaves_operands=True).program()
 
 
 def contiguous(program: Program) -> Program:
-    """The program that finds the matches of another one whose instants are consecutive.
+    """The program of another one's matches with consecutive instants.
 
     Raises:
-        NotContiguous: a bracket with `&` or AND lets the events of two operands alternate.
+      NotContiguous: a bracket with `&` or AND lets the events of two operands alternate.
     """
     return _Contiguous(program).program()
 

@@ -1,10 +1,9 @@
-"""Counters of repetitions, and what a wait remembers of loops: an automaton need not have a state
-for every number of repetitions.
+"""Counters of repetitions, and the loop memory of waiting runs.
 
 A *counted* repetition has one copy of its body, whatever its bounds. Each partial match counts its
-own repetitions, and the bounds say which edges it may follow. So states are made by events, not by
-bounds. (Compare the counting automata of Turoňová et al., *Regex Matching with Counting-Set
-Automata*, OOPSLA 2020.)
+repetitions, and the bounds say which edges it may follow. So an automaton needs no state for every
+number of repetitions. (Compare the counting automata of Turoňová et al., *Regex Matching with
+Counting-Set Automata*, OOPSLA 2020.)
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Stops: TypeAlias = tuple[tuple[int, bool], ...]
 class Action:
     """The effect of an edge on a repeated step.
 
-    `opens`: the step begins a way through a bracket, so that nothing stands before it there.
+    `opens`: the step is the first on a way through a bracket.
     """
 
     kind: Literal["start", "again", "exit"]
@@ -51,7 +50,7 @@ class RepeatBounds:
 
     @property
     def top(self) -> int:
-        """The count at which counting stops: one more repetition changes nothing that matters."""
+        """The count at which counting stops: further repetitions have no effect."""
         return max(self.minimum, 1) if self.maximum is None else self.maximum
 
     def allows_more(self, done: int) -> bool:

@@ -1,4 +1,4 @@
-"""The GPMs of a sequence, as its automaton knows them."""
+"""The columns of the GPMs of a sequence, for its automaton."""
 
 from __future__ import annotations
 

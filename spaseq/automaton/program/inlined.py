@@ -3,11 +3,11 @@
 After `:` each match of a bracket pairs with the run before it, and after `,` each one that begins
 at the next instant. So `A: (B; C | D): E` is a way over B and C, and another one over D.
 
-After `;` the matches of the whole bracket compete: a *candidate* counts only if none that began
-earlier, after the same run, is complete by then. So edges say where a candidate begins
-(`Edge.opens`, behind `:`) and goes on (`Edge.within`), and states where it is complete
-(`State.completes`). Evaluators see to the rest. A bracket stays as it is if such a bracket stands
-in it, and so do alternatives of single GPMs, which `alternatives` takes as edges.
+After `;` the matches of the whole bracket compete: a *candidate* counts only if no earlier
+candidate after the same run is complete by then. So edges mark where a candidate begins
+(`Edge.opens`, behind `:`) and continues (`Edge.within`), and states where it is complete
+(`State.completes`). Evaluators do the rest. A bracket is not inlined if it contains such a bracket.
+Neither are alternatives of single GPMs, which `alternatives` takes as edges.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def inlined(program: Program, competing: bool = True) -> Program:
 
 @record
 class _Inside:
-    """An operand of a bracket that is being matched, and the bracket's edge."""
+    """An operand of a bracket during a match, and the bracket's edge."""
 
     edge: Edge
     operand: Automaton
@@ -149,7 +149,7 @@ class _Inlining:
 
 
 def _is_free(operand: Automaton) -> bool:
-    """Whether an operand neither begins nor ends in a way that depends on what is around it."""
+    """Whether the beginning and the end of an operand do not depend on its context."""
     start, *others = operand.states
     ends = [end for state in others for end in state.acceptances]
     ways: tuple[Edge | Acceptance, ...] = (*start.edges, *ends)
@@ -162,7 +162,7 @@ def _competes(edge: Edge) -> bool:
 
 
 def _is_alone(operand: Automaton) -> bool:
-    """Whether no bracket in an operand stays as it is, or has matches that compete."""
+    """Whether all brackets in an operand are inlined, and none has matches that compete."""
     for edge in (edge for state in operand.states for edge in state.edges):
         if isinstance(edge.label, BracketLabel) and not all(map(is_single, edge.label.operands)):
             if edge.label.kind != "|" or _competes(edge):

@@ -4,7 +4,7 @@ All runs share its states and edges, which never change. The state of runs is in
 TAKEs a solution of a GPM, or a whole match of a bracket whose operands are automata themselves. The
 paper's loops that IGNORE events are the `join` of an edge: strict contiguity ignores no event,
 skip-till-next the events that do not match, skip-till-any all events. The compiler eliminates
-PROCEED (epsilon) edges. Their effects are the `actions` of an edge (a repetition starts, goes on or
+PROCEED (epsilon) edges. Their effects are the `actions` of an edge (a repetition starts, repeats or
 ends) and its `negations` (the negated steps that it passes).
 """
 
@@ -23,12 +23,12 @@ from spaseq.records import record
 T = TypeVar("T")
 
 OUTER = View("outer")
-"""How a negated step sees a group variable of the match around it."""
+"""The value of a group variable of the match, as a negated step sees it."""
 
 
 @record
 class GreedyExit:
-    """An edge leaves a greedy loop that could have gone on, perhaps before its first repetition.
+    """An edge leaves a greedy loop that could have continued, perhaps before its first repetition.
 
     The number is negative if an operand of `&` or AND waits for a step behind `;` instead. `first`
     then says that this step is taken at the instant at which the edge is followed.
@@ -52,7 +52,7 @@ class GreedyExit:
 class LateFilter:
     """A FILTER of a step of `&` or AND, by its occurrence, that sees the operands in order.
 
-    It sees nothing of a later operand, and all of an earlier one, whatever comes first.
+    It sees nothing of a later operand, and all of an earlier one, whichever comes first.
     """
 
     occurrence: int
@@ -64,9 +64,9 @@ class TakeLabel:
     """Take one solution of a GPM.
 
     The `key` variables are certainly bound on both sides; their values index the runs that wait.
-    `conditions` say which solutions are taken; None: the GPM's own. A run that has taken one goes
-    on if the `moved` and `late` FILTERs hold. Those are of other steps of `&` and AND; the moved
-    ones see the same wherever they are tested.
+    `conditions` say which solutions are taken; None: the GPM's own. A run that has taken one
+    continues if the `moved` and `late` FILTERs hold. These are FILTERs of other steps of `&` and
+    AND; the moved ones give the same result wherever they are tested.
     """
 
     gpm: int  # index in the plan's GPMs
@@ -83,8 +83,8 @@ class TakeLabel:
 class BracketLabel:
     """Take a match of a bracket: of one operand (`|`), or of both (`&`, `AND`).
 
-    The variables `before` are certainly bound before it. `obstacle` says why a bracket with `&` or
-    AND is not one with alternatives of all orders (`any_order`).
+    The variables `before` are certainly bound before it. `obstacle` is the reason why a bracket
+    with `&` or AND does not become alternatives of all orders (`any_order`).
     """
 
     kind: Literal["|", "&", "AND"]
@@ -101,13 +101,13 @@ class Edge:
     """A TAKE edge: a solution or a bracket with this label leads to the target state.
 
     `together`: it takes a solution of the instant at which the state before it was reached.
-    `operands` are the operands of `&` and AND, by number, that have it as a step. What it passes
-    and leaves begins at the last step of the operand `after`; None: at the last step of the run.
-    `gap_ms`: how long after the step of `after` it may be; `join` bounds the time since the run's.
-    `apart`: how many steps before it are those whose events it must not share. `begins` are the
-    brackets with `&` and AND of which it is the first step; one by number n has the operands 2n and
-    2n + 1. It is the first step of a candidate of the inlined bracket `opens`, by number, or
-    `within` one (`inlined`).
+    `operands` are the operands of `&` and AND, by number, that have it as a step. The negated steps
+    and loops that it passes begin at the last step of the operand `after`; None: at the last step
+    of the run. `gap_ms`: maximum time after the step of `after`; `join` bounds the time since the
+    run's. `apart`: positions, counted back, of the steps whose events it must not share. `begins`
+    are the brackets with `&` and AND of which it is the first step; one by number n has the
+    operands 2n and 2n + 1. It is the first step of a candidate of the inlined bracket `opens`, by
+    number, or `within` one (`inlined`).
     """
 
     id: int  # unique in the program
@@ -117,7 +117,7 @@ class Edge:
     actions: tuple[Action, ...]
     negations: tuple[int, ...]
     exits: tuple[GreedyExit, ...] = ()
-    counts: tuple[CountTest, ...] = ()  # under which a run follows it
+    counts: tuple[CountTest, ...] = ()  # condition of a run to follow it
     together: bool = False
     operands: tuple[int, ...] = ()
     after: int | None = None
@@ -132,14 +132,14 @@ class Edge:
 
     @property
     def only_judged(self) -> bool:
-        """Whether only whole matches are checked for what the edge passes and leaves.
+        """Whether its negated steps and loops are checked on whole matches only.
 
         It belongs to an operand of `&` or AND, or to a candidate, which counts without that.
         """
         return self.after is not None or self.within
 
     def checked_within(self, untils: Collection[int]) -> bool:
-        """Whether a bracket has what only whole matches are checked for here.
+        """Whether a bracket has checks on whole matches only.
 
         `untils` are the repetitions with an UNTIL.
         """
@@ -234,9 +234,9 @@ class Program:
     )
 
     def made(self, what: str, of: object, make: Callable[[], T]) -> T:
-        """What `make` gives, or gave the last time, if that was made of equal things.
+        """The result of `make`, cached for equal arguments.
 
-        The planner and stage 2 of a query ask for the same.
+        The planner and stage 2 of a query need the same result.
         """
         known = self._made.get(what)
         if known is not None and known[0] == of:
@@ -248,7 +248,7 @@ class Program:
         return made
 
     def __reduce__(self) -> tuple[object, ...]:
-        """A pickle has nothing that can be made again."""
+        """The pickle, without cached results."""
         return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
 
     @property

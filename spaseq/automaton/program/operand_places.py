@@ -1,7 +1,7 @@
 """The places of one operand of a bracket with `&` or AND, and the ways out of them.
 
 An operand is at a state of its automaton, where it may take any way out. Or it waits for one of
-these ways, because the other operand has gone on since. Or it is done.
+these ways, because the other operand has advanced since. Or it is done.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from spaseq.lang.ast.pattern_nodes import OpKind
 from spaseq.records import record
 
 MOST_PRODUCT_EDGES = 256
-"""A bracket whose product has more edges stays as it is."""
+"""Maximum number of edges of a bracket's product; otherwise the bracket stays."""
 
 
 class NotOrdered(Exception):
-    """The events of a bracket cannot be put in order beforehand. The message says why."""
+    """The events of a bracket cannot be put in order beforehand. The message is the reason."""
 
 
 def check_size(edges: int) -> None:
@@ -50,7 +50,7 @@ class OperandWay:
 
     @property
     def takes(self) -> tuple[TakeLabel, ...]:
-        """What its edges take."""
+        """The steps that its edges take."""
         return tuple(edge.label for edge in self.edges if isinstance(edge.label, TakeLabel))
 
     @property
@@ -60,11 +60,11 @@ class OperandWay:
 
 
 _NEVER = -1
-"""The number of no way. Numbers below stand for the ends of a state, which are still to come."""
+"""The number of no way. Lower numbers stand for ends of a state that are still to come."""
 
 
 class OperandPlace(NamedTuple):
-    """How far an operand has got: at a state; `way` is the number of the way that it waits for.
+    """The progress of an operand: at a state; `way` is the number of the way that it waits for.
 
     None: any way, or the end, as nothing has happened since. An operand that is done waits for no
     way.
@@ -84,9 +84,9 @@ NEW = OperandPlace(0)
 
 @record
 class Rest:
-    """What an operand may do while the other one goes on: the place, and the way it waits for.
+    """The options of an operand while the other one advances: the place, and the way it waits for.
 
-    `actions` are what the end of the operand does, if it is done.
+    `actions` are the actions of the operand's end, if it is done.
     """
 
     place: OperandPlace
@@ -98,7 +98,7 @@ class OperandPlaces:
     """An operand whose automaton has no brackets but alternatives of single GPMs.
 
     Raises:
-        NotOrdered: it has what looks at events that the other operand may take, or at time.
+        NotOrdered: a part of it depends on time, or on events that the other operand may take.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class OperandPlaces:
             self.is_checked = True
 
     def _to_come(self, state: int, way: OperandWay | None = None) -> frozenset[str]:
-        """The variables that the ways from a state on may bind, and the times of their GPMs."""
+        """The variables, and times of GPMs, that the ways from a state on may bind."""
         todo = [state] if way is None else [way.target]
         ways = [] if way is None else [way]
         for number in todo:  # grows while it is walked
@@ -189,7 +189,7 @@ class OperandPlaces:
         return [] if place.way < 0 else [ways[place.way]]
 
     def decided(self, place: OperandPlace) -> Sequence[OperandPlace]:
-        """The places that say how the operand goes on from a place, if it may also end there."""
+        """The places from which the operand can continue, if it may also end at a place."""
         ends = self.states[place.state].acceptances
         if place.way is not None or not ends:
             return [place]
@@ -197,7 +197,7 @@ class OperandPlaces:
         return [OperandPlace(place.state, number) for number in numbers]
 
     def rests(self, place: OperandPlace) -> Iterator[Rest]:
-        """What the operand may do while the other one takes something."""
+        """The options of the operand while the other one takes a solution."""
         if place.is_new or place.way == _NEVER:
             yield Rest(place, None)
             return
@@ -210,7 +210,7 @@ class OperandPlaces:
             yield Rest(OperandPlace(place.state, _NEVER), None, end.actions)
 
     def ends(self, place: OperandPlace) -> list[tuple[Action, ...]]:
-        """The actions of each way to be complete at a place."""
+        """The actions of each way to complete at a place."""
         if place.way == _NEVER:
             return [()]
         return [end.actions for end in self._ends(place)]

@@ -1,9 +1,8 @@
-"""The first and last steps of matches, how many solutions matches have, and the GPMs that each
-takes.
+"""The first and last steps of matches, the numbers of their solutions, and their required GPMs.
 
-Negated steps in first or last place are what the compiled evaluators check on each match. They run
-the sequence without these steps, and then drop the matches beside which such a step matches. `A;
-B++` is `A; B+; B!`: a greedy loop without upper bound in last place is such a step.
+The compiled evaluators check negated steps in first or last place on each match. They run the
+sequence without these steps, and then drop the matches beside which such a step matches. `A; B++`
+is `A; B+; B!`: a greedy loop without upper bound in last place is such a step.
 """
 
 from __future__ import annotations
@@ -36,7 +35,9 @@ OUTER_PLACE = "a negated step in first or last place looks at the whole window"
 
 
 class NotChecked(Exception):
-    """A negated step in first or last place cannot be checked on a match. The message says why."""
+    """A negated step in first or last place cannot be checked on a match. The message is the
+    reason.
+    """
 
 
 @record
@@ -65,7 +66,9 @@ def has_outer_negations(program: Program) -> bool:
 
 
 def outer_place(program: Program) -> str | None:
-    """What stands in first or last place and looks at the whole window; None if nothing does."""
+    """The description of a step in first or last place that concerns the whole window, if there is
+    one.
+    """
     if any(end.exits for end in _ends(program.automaton)):
         return GREEDY_PLACE
     return OUTER_PLACE if has_outer_negations(program) else None
@@ -75,8 +78,8 @@ def outer_negations(program: Program) -> tuple[OuterNegation, ...]:
     """The negated steps in first and last place.
 
     Raises:
-        NotChecked: some matches have them and others have not, which the GPM of the first or last
-            solution does not tell; or one has several GPMs.
+        NotChecked: the GPM of the first or last solution does not determine which matches have
+            them; or one has several GPMs.
     """
     ends = [*_ends(program.automaton)]
     negations = [*_placed(program, _beside_first(program.automaton), False)]
@@ -135,7 +138,7 @@ def _ends(automaton: Automaton) -> Iterable[Acceptance]:
 
 
 def _repeated(program: Program, end: Acceptance) -> TakeLabel:
-    """The one GPM of the greedy loop in last place that a match leaves."""
+    """The GPM of the greedy loop in last place that a match leaves."""
     match end.exits:
         case (GreedyExit(repeat=repeat) as left,) if _has_no_end(program, repeat):
             edges = program.further[left].states[0].edges
@@ -147,7 +150,7 @@ def _repeated(program: Program, end: Acceptance) -> TakeLabel:
 
 
 def _has_no_end(program: Program, repeat: int) -> bool:
-    """Whether a loop may repeat any number of times more."""
+    """Whether a loop has no upper bound."""
     bounds = program.bounds.get(repeat)
     return repeat not in program.untils and (bounds is None or bounds.maximum is None)
 
@@ -208,7 +211,7 @@ def _last_gpms(label: Label) -> Iterator[int]:
 
 
 def _single(program: Program, number: int) -> TakeLabel:
-    """The one GPM of a negated step."""
+    """The GPM of a single negated step."""
     take = single_gpm(program, number)
     if take is None:
         raise NotChecked("a negated step is more than a single GPM")
@@ -216,7 +219,7 @@ def _single(program: Program, number: int) -> TakeLabel:
 
 
 def single_gpm(program: Program, number: int) -> TakeLabel | None:
-    """The label of a negated step that is a single GPM; None if it is more."""
+    """The label of a negated step that is a single GPM; None for other steps."""
     return _one_gpm(program.negated[number].automaton)
 
 
@@ -248,12 +251,12 @@ def _required(step: ChainStep) -> frozenset[str]:
 
 
 def events_of_each_match(program: Program) -> int | None:
-    """The number of events that every match has; None if matches may differ in it."""
+    """The number of events that every match has; None if it varies."""
     return None if program.bounds else _size(program.automaton)
 
 
 def depths_of(automaton: Automaton) -> list[int] | None:
-    """By state the solutions that lead there, each edge taking one; None if their number varies.
+    """By state the number of solutions that lead there, each edge taking one; None if it varies.
 
     States that cannot be reached have depth 0.
     """

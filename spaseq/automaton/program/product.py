@@ -33,12 +33,13 @@ from spaseq.lang.sequence import SequenceOperator
 from spaseq.records import record
 
 _KINDS: tuple[OpKind, ...] = (",", ";", ":")
-"""Kinds of operators, the one first that allows the least between two steps."""
+"""Kinds of operators, the strictest first."""
 
 
 @record
 class _Pending:
-    """A FILTER of the second operand, and what it reads that the first one may still change.
+    """A FILTER of the second operand, and the variables it reads that the first one may still
+    change.
 
     With the occurrence of its step it sees whole operands in order (`LateFilter`).
     """
@@ -81,13 +82,13 @@ class _Move:
     apart: bool = False  # the operands may take one event, and must not
 
     def apart_from(self, place: int) -> tuple[int, ...]:
-        """How many steps before one of `taken` are those whose events it must not share."""
+        """Positions, counted back, of the steps of `taken` whose events it must not share."""
         first = sum(step.operand == self.taken[0].operand for step in self.taken)
         return tuple(range(place - first + 1, place + 1)) if self.apart and place >= first else ()
 
 
 class _Here(NamedTuple):
-    """What the place of a step in its move says about the edge; as in `Edge`."""
+    """The fields of an edge that depend on the position of its step in its move; as in `Edge`."""
 
     target: int
     join: SequenceOperator | None
@@ -97,7 +98,7 @@ class _Here(NamedTuple):
 
 
 class Sight:
-    """What the steps of each operand see of the other one.
+    """The variables of each operand that the steps of the other one see.
 
     `owned` are the group variables; `before` is certainly bound before the bracket. `late`: the
     evaluator tests late FILTERs.
@@ -131,7 +132,7 @@ class Sight:
         return self._gpms[take.gpm].conditions if own is None else own
 
     def tests(self, take: TakeLabel) -> bool:
-        """Whether FILTERs are tested at a step, its own or those of others."""
+        """Whether FILTERs are tested at a step: its FILTERs, or FILTERs of others."""
         return bool(self.conditions(take) or take.late or take.moved)
 
     def variables(self, take: TakeLabel) -> frozenset[str]:
@@ -149,19 +150,19 @@ class Sight:
         return frozenset(variables & other.variables) - self._before - own.certain[source]
 
     def _shared(self, condition: ast.Expr, step: _Taken) -> frozenset[str]:
-        """What a FILTER reads that the other operand may bind: variables, and times of GPMs."""
+        """The variables, and times of GPMs, of a FILTER that the other operand may bind."""
         other = self.operands[1 - step.operand]
         variables, times = self._used(condition)
         reads = variables & other.variables - self._before
         return reads | {*map(last_time, times & other.names)}
 
     def _read_of_other(self, condition: ast.Expr, step: _Taken) -> frozenset[str]:
-        """What a FILTER of a step reads of the other operand."""
+        """The variables, and times of GPMs, of the other operand that a FILTER of a step reads."""
         known = self._gpms[step.take.gpm].certain | self.operands[step.operand].certain[step.source]
         return self._shared(condition, step) - known
 
     def _is_same_later(self, condition: ast.Expr, step: _Taken) -> bool:
-        """Whether a FILTER is the same once further events are taken, but for what it waits for."""
+        """Whether the value of a FILTER is final after its awaited events."""
         own, (names, times) = self.operands[step.operand], self._used(condition)
         reads = names - self._gpms[step.take.gpm].certain - own.certain[step.source]
         if names & self._owned or reads & own.variables - self._before:
@@ -178,9 +179,10 @@ class Sight:
     def filters(
         self, step: _Taken, unknown: Set[str], begun: bool
     ) -> tuple[tuple[ast.Expr, ...], tuple[LateFilter, ...], list[_Pending]]:
-        """The FILTERs of a step: those to test at once, the late ones, and those that wait.
+        """The FILTERs of a step: immediate, late and waiting ones.
 
-        `unknown` is what the first operand may still change; `begun`: the second one has begun.
+        `unknown` are variables that the first operand may still change; `begun`: the second one has
+        begun.
 
         Raises:
             NotOrdered: the evaluator cannot test one of them in time.
@@ -211,7 +213,7 @@ class Sight:
     def _unsure(
         self, reads: frozenset[str], step: _Taken, unknown: Set[str], begun: bool
     ) -> frozenset[str]:
-        """What a step reads of the other operand that is not what the run has."""
+        """The variables of the other operand that a step reads and the run may lack."""
         return reads & unknown if step.operand else reads if begun else frozenset()
 
     def check_times(self, checked: Collection[int]) -> None:
@@ -239,7 +241,7 @@ class Sight:
             raise NotOrdered("what comes next in an operand of {} depends on the other one")
 
     def key(self, take: TakeLabel, known: Set[str]) -> tuple[str, ...]:
-        """The variables that a step shares with the run for certain."""
+        """The variables that a step certainly shares with the run."""
         grouped = {v for v, view in take.views.items() if view.kind == "current"}
         certain = self._gpms[take.gpm].certain & (known | self._before)
         return tuple(sorted(certain - grouped))
@@ -252,7 +254,7 @@ class Product:
     the wait of an operand. `streams` has the streams of each GPM.
 
     Raises:
-        NotOrdered: the operands look at each other in a way that no order of events decides.
+        NotOrdered: the operands depend on each other in a way that no order of events decides.
     """
 
     def __init__(
@@ -305,7 +307,7 @@ class Product:
                 yield from self._both(at, one, other)
 
     def _decided(self, at: _At, move: _Move) -> Iterator[_Move]:
-        """The move, for each way on of the first operand if a FILTER waits to know it."""
+        """The move, for each way of the first operand that decides a waiting FILTER."""
         first, second = move.places
         places = self._sight.operands[0].decided(first)
         may_wait = at.pending or any(self._sight.tests(step.take) for step in move.taken)
@@ -316,7 +318,7 @@ class Product:
             yield replace(move, places=(place, second))
 
     def _alone(self, at: _At, operand: int, way: OperandWay) -> Iterator[_Move]:
-        """One operand follows a way, and the other one waits."""
+        """Follow a way with one operand; the other one waits."""
         taken = self._taken(at, operand, way)
         other = 1 - operand
         for rest in self._sight.operands[other].rests(at.places[other]):
@@ -326,7 +328,7 @@ class Product:
             yield _Move(taken, way.kind, places, way.exits, passed, rest.actions)
 
     def _both(self, at: _At, one: OperandWay, other: OperandWay) -> Iterator[_Move]:
-        """Both operands follow a way, at one instant."""
+        """Follow a way with both operands, at one instant."""
         apart = False
         if self._kind == "AND":
             streams = [{s for t in way.takes for s in self._streams[t.gpm]} for way in (one, other)]
@@ -475,7 +477,7 @@ class Product:
     # --- FILTERs ----------------------------------------------------------------------------------
 
     def _labels(self, at: _At, move: _Move) -> tuple[list[TakeLabel], tuple[_Pending, ...]]:
-        """What a move takes, with the FILTERs to test then; and those that are not tested yet."""
+        """The labels of a move, with the FILTERs to test then; and the FILTERs not tested yet."""
         sight, pending, labels = self._sight, dict.fromkeys(at.pending), list[TakeLabel]()
         future = sight.operands[0].future(move.places[0])
         known = {

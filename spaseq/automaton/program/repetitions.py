@@ -13,14 +13,14 @@ from spaseq.automaton.program.counters import RepeatBounds
 from spaseq.lang import sequence as seq
 
 MOST_STATES = 1024
-"""A sequence that needs more states than this has its repetitions counted."""
+"""Maximum number of states of a sequence with unrolled repetitions."""
 
 FEW_STATES = 64
 """The same if only registers can run it; their kernel has room for about as many edges."""
 
 
 def unrolled_states(chain: seq.Chain, copies: int = 1) -> int:
-    """How many states the unrolled automaton has, with `copies` of the chain.
+    """Number of states of the unrolled automaton, with `copies` of the chain.
 
     Alternatives inside a repetition count once for each of its states.
     """

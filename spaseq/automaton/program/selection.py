@@ -1,4 +1,5 @@
-"""Selection strategies: which matches with the same end are kept (docs/meaning.md#selection).
+"""Selection strategies: which of the matches with the same end are kept
+(docs/meaning.md#selection).
 
 They compare enumerated matches by their sets of positions (instant, stream). "Foundations of CEP"
 defines the strategies in section 4.

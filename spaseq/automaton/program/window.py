@@ -1,7 +1,7 @@
 """Windows: how far apart the first and last event of a match may be (docs/meaning.md#window).
 
-A window compares *measures* of events. The measure is the time (ms) under WITHIN d, and the place
-among the partition's events under WITHIN n EVENTS.
+A window compares *measures* of events. The measure is the time (ms) under WITHIN d, and the event's
+number in the partition under WITHIN n EVENTS.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NEVER = 2**63 - 1
 
 
 class _Measured:
-    """Whether a window holds two events follows from the earliest event that it holds."""
+    """The earliest event of a window decides whether the window contains two events."""
 
     __slots__ = ()
 
@@ -42,7 +42,7 @@ class Sliding(_Measured):
 
     @property
     def horizon(self) -> int:
-        """How far back, in measures, the first event of a live run may be."""
+        """Maximum distance, in measures, back to the first event of a live run."""
         return self.length_ms
 
     def earliest(self, last: Measures) -> Measures:

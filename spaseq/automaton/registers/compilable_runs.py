@@ -1,14 +1,14 @@
 """Which sequences the register kernels can run, decided from the program alone.
 
 The register kernel can run automata whose edges each take one solution; alternatives of single GPMs
-are such edges. A step may ask earlier steps for equal terms and for comparisons of numbers, and the
-repetitions so far for aggregates of numbers. All other FILTERs of steps become asked tests: Python
-evaluates them, once for the same terms that the run keeps, or once for each run. A negated step
-must be a single GPM. In first or last place, and where it uses variables bound later, it is checked
-on whole matches (`batch.outer_checks`). The GPM of UNTIL does not use variables bound later either,
-and a loop that is greedy or has an UNTIL must repeat one solution at a time. Where that is not so,
-the kernel runs the sequence without these steps and loops, which only take matches away, and Python
-*judges* each match that it finds (`compiled.judged_matches`).
+are such edges. The conditions of a step may be equality of terms with earlier steps, comparisons of
+numbers, and aggregates of numbers over the repetitions so far. All other FILTERs of steps become
+asked tests: Python evaluates them, once for equal terms of the run, or once for each run. A negated
+step must be a single GPM. In first or last place, and where it uses variables bound later, it is
+checked on whole matches (`batch.outer_checks`). The GPM of UNTIL does not use variables bound later
+either, and a loop that is greedy or has an UNTIL must repeat one solution at a time. Otherwise the
+kernel runs the sequence without these steps and loops, which only remove matches, and Python
+*judges* each match (`compiled.judged_matches`).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ from spaseq.expr.uses import is_volatile, variables_of
 from spaseq.lang import ast
 from spaseq.lang.variables import walk
 
-_MOST_STATES = 1024  # that counted loops within each other may make
+_MOST_STATES = 1024  # of counted loops within each other
 
 
 def _check_edges(number: int) -> None:
@@ -150,7 +150,7 @@ class _Testing:
         for edge in map(self._edge, self._takes):
             if edge is not None:
                 tested.append(edge)
-                _check_edges(len(tested))  # each may look at all others
+                _check_edges(len(tested))  # each may depend on all others
         edges = tuple(self._sharing_waits(tested))
         checked = (*self._outer, *self._inner.values())
         outer = tuple(TestedNegation(n, self._checks.forbidding(n.take)) for n in checked)
@@ -213,7 +213,7 @@ class _Testing:
         return take
 
     def _check_candidates(self) -> None:
-        """Check that candidates of a bracket behind `;` are complete whatever they share."""
+        """Check that no candidate of a bracket behind `;` depends on shared events."""
         for _, taking in self._takes:
             if taking.edge.apart and (taking.edge.within or taking.edge.opens is not None):
                 raise NoKernel("the operands of AND share one of several streams behind `;`")
@@ -303,7 +303,7 @@ class _Testing:
     ) -> AnyTests | None:
         """The tests of a solution that an edge takes; None if none can pass them.
 
-        `step` is the automaton's edge. Without it no test may depend on all that a run has taken.
+        `step` is the automaton's edge. Without it no test may depend on the whole run.
         """
         counts, gaps = map(of_count, edge.counts), since_last_step(edge)
         tests = (*counts, *self._joins(source, take), *gaps)
@@ -360,7 +360,7 @@ class _Testing:
         return {name for name in groups if not self._values.repeats("PREV", name, edge, take)}
 
     def _can_ask(self, condition: ast.Expr, source: int, edge: Edge, take: TakeLabel) -> bool:
-        """Whether terms and times that a run keeps decide a FILTER."""
+        """Whether terms and times of the run's registers decide a FILTER."""
         gpm, owner = self._gpms[take.gpm], self._program.owner
         if is_volatile(condition):
             return False
@@ -383,9 +383,9 @@ class _Testing:
     # --- negated steps between two steps that use variables bound later ---------------------------
 
     def _looking_ahead(self) -> dict[int, OuterNegation]:
-        """By number the negated steps that only a whole match decides.
+        """By number: the negated steps that only a whole match decides.
 
-        Their place in a match must be the same in all matches.
+        Their position must be the same in all matches.
         """
         ahead: dict[int, OuterNegation] = {}
         if self._judged:
@@ -403,9 +403,9 @@ class _Testing:
         return ahead
 
     def _stands_at(self, number: int, depths: Sequence[int]) -> bool:
-        """Whether every match passes a negated step, after as many solutions.
+        """Whether every match passes a negated step after the same number of solutions.
 
-        It must not look at repetitions, whose values depend on its place.
+        It must not depend on repetitions, whose values depend on its position.
         """
         gpm = self._gpms[self._negated(number).gpm]
         reads = {*gpm.variables}.union(*map(variables_of, gpm.conditions))
@@ -421,7 +421,9 @@ class _Testing:
     # --- loops ------------------------------------------------------------------------------------
 
     def _stops(self, source: int, edge: Edge) -> Iterator[Stop]:
-        """What ends the wait at an edge: UNTIL, and one more repetition of a greedy loop."""
+        """The solutions that end the wait at an edge: of UNTIL, and one more repetition of a greedy
+        loop.
+        """
         for action in edge.actions:
             until = self._program.untils.get(action.repeat)
             if until is not None and action.kind != "exit":
@@ -466,13 +468,13 @@ class _Testing:
         yield from map(same_term, sorted(shared & self._bound.certainly[source]))
 
     def _shared(self, source: int, take: TakeLabel) -> frozenset[str]:
-        """The single variables that a solution and the run may both bind, but for the key."""
+        """The single variables that a solution and the run may both bind, without the key."""
         owned = self._program.owner.keys()
         singles = {*self._gpms[take.gpm].variables}.difference(self._key, owned)
         return self._bound.possibly[source] & singles
 
     def _joins_if_bound(self, source: int, take: TakeLabel) -> Iterator[ast.Expr]:
-        """The joins with terms that one of both may not have, as FILTERs: PREV is the run's term.
+        """The joins with terms that one side may lack, as FILTERs: PREV is the run's term.
 
         The variable is the run's term, too, where the solution leaves it unbound.
         """

@@ -1,9 +1,9 @@
-"""Counted repetitions in the register kernel: a register counts, and tests of edges look at it.
+"""Counted repetitions in the register kernel: a register counts, and tests of edges read it.
 
 A counted loop has one copy of its body, whatever its bounds. Here each of its states is split by
-what the count allows: too few repetitions to leave the loop, enough, or as many as there may be.
-So a state says alone whether a match may end in it. An edge that repeats the loop has a copy for
-each state that it may lead to, and tests of the count say which copy a run follows.
+the *level* of the count: too few repetitions to leave the loop, enough, or the maximum. So a state
+says alone whether a match may end in it. An edge that repeats the loop has a copy for each target
+state, and tests of the count say which copy a run follows.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from spaseq.records import record
 _Level: TypeAlias = Literal["few", "enough", "full"]
 
 _Levels: TypeAlias = tuple[tuple[int, _Level], ...]
-"""Pairs of an open counted loop (its id) and what its count allows, sorted."""
+"""Pairs of an open counted loop (its id) and the level of its count, sorted."""
 
 
 @record
 class _Way:
-    """Levels after some actions, and the tests of counts under which they are reached."""
+    """Levels after some actions, and the tests of counts that lead to them."""
 
     levels: Mapping[int, _Level]
     tests: tuple[CountTest, ...] = ()
@@ -73,7 +73,7 @@ class _Splitting:
             yield replace(edge, target=target, exits=exits, counts=way.tests)
 
     def _ways(self, actions: Iterable[Action], levels: _Levels) -> list[_Way]:
-        """What the counts may be after the actions of an edge."""
+        """The possible levels after the actions of an edge."""
         ways = [_Way(dict(levels))]
         for action in actions:
             bounds = self._bounds.get(action.repeat)

@@ -39,7 +39,7 @@ class LateTests:
     """The tests of late FILTERs at the edges of a program.
 
     `bound` are the variables that runs have bound, by state; `takes` are the edges that take a
-    solution, each with its source; `values` says where they find other values.
+    solution, each with its source; `values` gives the places of other values.
     """
 
     def __init__(
@@ -54,10 +54,10 @@ class LateTests:
         self._takes = [taking for _, taking in takes]
 
     def of(self, late: LateFilter, source: int, taking: AlternativeEdge) -> EdgeTests | None:
-        """The tests that an edge with a late FILTER makes instead; None if it cannot hold.
+        """The tests that replace a late FILTER at an edge; None if it cannot hold.
 
         Raises:
-            NoKernel: registers do not decide it.
+          NoKernel: registers do not decide it.
         """
         condition = late.condition
         if is_of_its_event(condition) or timestamp_uses(condition):
@@ -128,9 +128,9 @@ def _comes_before(one: Sequence[int], other: Sequence[int]) -> bool:
 
 
 def _of_all(condition: ast.Expr, repeated: Set[str]) -> ast.Expr:
-    """A FILTER of each repetition as one of all of them together.
+    """A FILTER of each repetition as one FILTER of all of them together.
 
-    In comparisons a least or greatest value stands for a variable that is repeated.
+    In comparisons a least or greatest value replaces a repeated variable.
     """
     match condition:
         case ast.And(operands):

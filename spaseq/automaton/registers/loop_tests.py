@@ -1,4 +1,4 @@
-"""Loops in the register kernel: what ends the wait of a run, and aggregates of its repetitions.
+"""Loops in the register kernel: the ends of waits, and aggregates of repetitions.
 
 A run that waits to leave a greedy loop is stopped by a solution that repeats the loop once more. A
 run that waits to repeat a loop with UNTIL is stopped by a solution of the GPM of UNTIL. Both count
@@ -31,7 +31,7 @@ from spaseq.records import record
 
 
 def accepts_at_once(state: State) -> bool:
-    """Whether a match is complete in a state, whatever comes."""
+    """Whether a match is complete in a state, whatever follows."""
     return any(not end.exits for end in state.acceptances)
 
 
@@ -106,7 +106,7 @@ class Stop:
 
 
 def check_loops(program: Program) -> None:
-    """Check that solutions, one at a time, tell whether a loop goes on, or must not.
+    """Check that single solutions decide whether a loop repeats, or must not.
 
     Raises:
         NoKernel: they do not.
@@ -152,7 +152,7 @@ def one_more(program: Program, left: GreedyExit) -> tuple[AlternativeEdge, ...]:
 
 
 def within_reach(join: SequenceOperator | None) -> Iterator[EdgeTest]:
-    """The tests of whether an operator lets a run take a solution as late as it is."""
+    """The tests of an operator's bound on the time of a solution."""
     if join is not None and join.kind == ",":
         instant = Number("", measure="instant")
         yield EdgeTest(instant, "=", replace(instant, plus=1))
@@ -174,7 +174,7 @@ def is_unmarked(mark: Number) -> EdgeTest:
 
 
 def of_count(test: CountTest) -> EdgeTest:
-    """The test of how often a run has repeated a counted loop."""
+    """The test of the number of repetitions of a counted loop."""
     count, number = Number(str(test.repeat), measure="count"), Number("", measure="constant")
     return EdgeTest(count, test.operator, replace(number, plus=test.number), True, "solution")
 

@@ -36,7 +36,8 @@ from spaseq.records import record
 class _Seen:
     """The variables that a negated step sees: `given` in every match, with their final values.
 
-    `doubt` says what other variables of the match may be. `by_run`: a run is tested, not a match.
+    `doubt` describes the possible values of other variables of the match. `by_run`: a run is
+    tested, not a match.
     """
 
     possibly: frozenset[str]
@@ -45,7 +46,7 @@ class _Seen:
     by_run: bool = False
 
     def can_ask(self, condition: ast.Expr, gpm: GpmColumns) -> bool:
-        """Whether terms that a run keeps, and the solution's time, decide a FILTER."""
+        """Whether terms of the run, and the solution's time, decide a FILTER."""
         nodes = [*walk(condition)]
         names = {node.name for node in nodes if isinstance(node, ast.Var)} - gpm.certain
         if not self.by_run or is_volatile(condition) or names & {*gpm.variables}:
@@ -78,7 +79,7 @@ class NegatedSteps:
         """The tests by which a solution ends a run that waits in a state; None if none can.
 
         Raises:
-            NoKernel: the run does not know what the tests need.
+            NoKernel: the run lacks values that the tests need.
         """
         given = self._bound.certainly[source] - self._program.owner.keys()
         seen = _Seen(self._ever_bound, given, "whose value may still change", by_run=True)
@@ -88,7 +89,7 @@ class NegatedSteps:
         """The tests by which a solution forbids a complete match; None if none can.
 
         Raises:
-            NoKernel: a match may not have what the tests need.
+            NoKernel: a match may lack values that the tests need.
         """
         states = zip(self._program.automaton.states, self._bound.certainly, strict=True)
         certainly = frozenset.intersection(*(vs for state, vs in states if state.acceptances))

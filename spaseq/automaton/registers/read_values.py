@@ -1,4 +1,4 @@
-"""Where the register kernels find the values that the FILTERs of a step read."""
+"""The places of the values that the FILTERs of a step read, for the register kernels."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ReadValues:
         return RunValue(name)
 
     def repeats(self, what: str, name: str, edge: Edge, take: TakeLabel) -> bool:
-        """Whether an edge repeats the step that binds a group variable, and not starts it.
+        """Whether an edge repeats the step that binds a group variable, and does not start it.
 
         `what` uses the variable in a FILTER of that step.
         """
@@ -106,9 +106,9 @@ class ReadValues:
         return beginners
 
     def _has_ended(self, name: str, source: int, take: TakeLabel) -> bool:
-        """Whether a step comes after a loop, each repetition of which begins by binding a variable.
+        """Whether a step follows a loop, each repetition of which begins by binding a variable.
 
-        The loop is in no other one.
+        The loop is in no other loop.
         """
         owner, views = self._program.owner.get(name), take.views
         if owner is None or views[name].kind != "whole" or name in self._gpms[take.gpm].variables:

@@ -30,13 +30,12 @@ MOST_EDGES = 256
 class TestedEdge:
     """An edge, and the conditions on a solution that is taken along it.
 
-    `kills` are the negated GPMs, each with the tests by which its solution ends a waiting run. So
-    does, after `;`, a solution of another alternative. A solution of `stops` does so before any
-    solution of its instant is taken. `repeated` are the group variables whose repetition goes on
-    with the edge, `optional` the single ones that the solution may leave as they are. `step` is the
-    automaton's edge: `edge` itself, or the edge of its bracket. `rivals` is the register, of the
-    run before a bracket behind `;`, that says which candidates are forestalled, if one begins with
-    the edge.
+    `kills` are the negated GPMs, and after `;` other alternatives, each with the tests by which its
+    solution ends a waiting run. A solution of `stops` does so before any solution of its instant is
+    taken. `repeated` are the group variables whose repetition continues with the edge, `optional`
+    the single ones that the solution may leave unchanged. `step` is the automaton's edge: `edge`
+    itself, or the edge of its bracket. `rivals` is the register, of the run before a bracket behind
+    `;`, that decides which candidates are forestalled, if one begins with the edge.
     """
 
     edge: Edge
@@ -52,8 +51,7 @@ class TestedEdge:
 
     @property
     def thresholds(self) -> EdgeTests:
-        """The tests by which waiting runs are found: the largest group that orders one number of
-        the solution by one operator."""
+        """The tests that index waiting runs: the largest group with one number and one operator."""
         groups: dict[tuple[Number, str], EdgeTests] = {}
         for test in self.tests:
             if isinstance(test, EdgeTest) and test.is_threshold:
@@ -89,9 +87,9 @@ class TestedNegation:
 class TestedProgram:
     """A program for the register kernels.
 
-    `automaton` has a copy of each state of a counted loop for what the count allows. `key` are the
-    variables whose values all solutions of a match share, the partition's first. `outer` are the
-    negated steps in first and last place. `judged`: Python checks each match for negated steps,
+    `automaton` has a copy of each state of a counted loop for each level of the count. `key` are
+    the variables whose values all solutions of a match share, the partition's first. `outer` are
+    the negated steps in first and last place. `judged`: Python checks each match for negated steps,
     greedy loops and UNTIL.
     """
 
@@ -105,7 +103,7 @@ class TestedProgram:
 
     @property
     def reads_whole_runs(self) -> bool:
-        """Whether FILTERs depend on all that a run has taken, so that Python evaluates them."""
+        """Whether FILTERs depend on whole runs, so that Python evaluates them."""
         tests = (test for edge in self.edges for test in edge.tests)
         return any(isinstance(test, AskedTest) and test.taken is not None for test in tests)
 
@@ -124,7 +122,7 @@ def is_threshold_sequence(
 def _is_threshold_edge(
     edge: TestedEdge, program: Program, edges: Sequence[TestedEdge], gpms: Sequence[GpmColumns]
 ) -> bool:
-    """Whether an edge tests its thresholds only, and leads to the end or to one more edge."""
+    """Whether an edge tests only its thresholds, and leads to the end or to one more edge."""
     join, target = edge.edge.join, edge.edge.target
     if edge.edge is not edge.step or edge.edge.together:
         return False

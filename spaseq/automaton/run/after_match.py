@@ -1,4 +1,4 @@
-"""AFTER MATCH: an answer that is kept may forbid or mute later ones (docs/meaning.md#mute)."""
+"""AFTER MATCH: a kept answer may forbid or mute later ones (docs/meaning.md#mute)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AfterMatchFilter:
     firsts: dict[Instant, int] = field(default_factory=dict)  # kept firsts -> their measure
 
     def forbids(self, answer: Answer) -> bool:
-        """Whether an answer that was kept forbids the next one."""
+        """Whether a kept answer forbids the next one."""
         match self.kind:
             case "NO SKIP":
                 return False
@@ -42,11 +42,11 @@ class AfterMatchFilter:
         return answer.first < self.barrier
 
     def mutes(self, answer: Answer) -> bool:
-        """Whether an answer that was kept mutes the next one, which none forbids."""
+        """Whether a kept answer mutes the next one, which none forbids."""
         return False
 
     def keep(self, matched: SequenceMatch, answer: Answer) -> None:
-        """Let an answer, which is given with its match, forbid later ones."""
+        """Let an answer, given with its match, forbid later ones."""
         match self.kind:
             case "NO SKIP":
                 return
@@ -63,7 +63,7 @@ class AfterMatchFilter:
                     self.barrier = max(self.barrier, goal)
 
     def may_be_forgotten(self, since: int | None, end: int) -> bool:
-        """Whether it leaves out no answer from now on.
+        """Whether it can leave out no further answer.
 
         Args:
             since: no answer begins before this time (ms). None: it may begin at any time.

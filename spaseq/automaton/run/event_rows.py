@@ -1,7 +1,7 @@
-"""Rows of single events as Python tuples: the input of stage 2 for an event that is pushed.
+"""Rows of single events as Python tuples: the input of stage 2 for pushed events.
 
-A pushed event must be processed within microseconds, too fast to make columns. Columns are made
-later, of many such events at once, from the rows that are kept.
+A pushed event must be processed within microseconds, too fast to make columns. Stored rows of many
+such events become columns later.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class EventRows:
     """The solutions of one event, each with its GPM.
 
     `stream` is an index into the plan's list, `(time, k)` the event's instant (ms), `event` its
-    graph's IRI. If stage 2 must know of all events, one without solutions has a row of BARE. Under
+    graph's IRI. If stage 2 needs all events, an event without solutions has a row of BARE. Under
     PARTITION BY each event has such a row for each of its partitions, with the partition's values.
     """
 

@@ -1,6 +1,6 @@
-"""How many partial matches wait in each state of a program, and what its GPMs have given them.
+"""The numbers of partial matches in each state of a program, and of solutions of its GPMs.
 
-Nothing here is on the way of an event. The state of the evaluators is read when somebody asks.
+No code here runs for each event. The state of the evaluators is read on request.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Wanted: TypeAlias = Callable[[PartitionKey], bool]
 
 @record
 class LiveStates:
-    """Where the partial matches of a query are now.
+    """The states of the present partial matches of a query.
 
     `waiting` counts partial matches by the state that they have reached. A partial match that is in
     several states at once counts in each; a match that waits for the close of its window counts
     where it ends. `taken` counts, by GPM, the solutions that partial matches or matches have taken
-    since the process began; it is None if only some partitions are asked for.
+    since the process began; it is None for a selection of partitions.
     """
 
     program: Program
@@ -36,7 +36,7 @@ class LiveStates:
 
 
 class StatePlaces:
-    """The states from which the edges of a program lead, and to which they lead, by edge id.
+    """The source and the target state of each edge of a program, by edge id.
 
     A first edge inside a bracket leads from the state before the bracket.
     """
@@ -90,7 +90,7 @@ def operands(edge: Edge) -> tuple[Automaton, ...]:
 
 
 def _last_gpms(edge: Edge) -> Iterator[int]:
-    """The GPMs whose solutions may be the last ones that an edge takes."""
+    """The GPMs of the last solutions that an edge may take."""
     if not isinstance(edge.label, BracketLabel):
         yield edge.label.gpm
     for operand in operands(edge):

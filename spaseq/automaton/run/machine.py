@@ -30,12 +30,12 @@ from spaseq.records import record
 
 @dataclass(slots=True)
 class TakenCounts:
-    """Counts by GPM of one process since its start, over all partitions; no snapshot keeps them."""
+    """Counts by GPM since the start of the process, over all partitions; not in snapshots."""
 
     taken: Counter[int] = field(default_factory=Counter, compare=False)
 
     def taken_so_far(self, wanted: object | None) -> Counter[int] | None:
-        """A copy of `taken`; None if only some partitions are wanted, as it has no partitions."""
+        """A copy of `taken`; None for a selection of partitions, as it has no partitions."""
         return Counter(self.taken) if wanted is None else None
 
     def take(self, gpm: Int32s, taken: Bytes) -> None:
@@ -62,7 +62,7 @@ CorrelatedSolver: TypeAlias = Callable[[int, str, tuple[tuple[str, str], ...]], 
 
 @record
 class CorrelatedTake:
-    """How a correlated GPM is evaluated when its event is taken."""
+    """The evaluation of a correlated GPM when its event is taken."""
 
     gpm: int
     event: int  # column
@@ -70,7 +70,7 @@ class CorrelatedTake:
     solve: CorrelatedSolver
 
     def solutions(self, values: Values, env: Env) -> Iterator[Values]:
-        """The solutions that a row stands for; `env` has the earlier bindings only."""
+        """The solutions for a row; `env` has the earlier bindings only."""
         event = values[self.event]
         assert event is not None
         known = ((name, term(env)) for name, term in self.inputs)
@@ -130,7 +130,7 @@ class Machine:
     numbers: dict[int, int] = field(init=False)  # id(object) -> its number
 
     def __getattr__(self, name: str) -> object:
-        """Called for a field that has no value yet: makes the tables."""
+        """Make the tables, for a field that has no value yet."""
         if name not in _TABLES:
             raise AttributeError(name)
         self._make_tables()
@@ -173,7 +173,7 @@ class Machine:
         compiled: list[tuple[Callable[[Env], bool], ...]],
         known: dict[object, CompiledTake],
     ) -> CompiledTake:
-        """The TAKE of a label; an unrolled repetition has many that are equal."""
+        """The TAKE of a label; an unrolled repetition has many equal ones."""
         grouped = frozenset([v for v, view in label.views.items() if view.kind == "current"])
         key = label.gpm, label.key, grouped, label.conditions, label.moved, label.late
         if key not in known:

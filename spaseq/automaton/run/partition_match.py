@@ -20,9 +20,8 @@ class PartitionMatch:
     """A complete match as the evaluator of one partition finds it, made of raw rows.
 
     `singles` and `lists` hold the values of its variables if the evaluator knows them. Otherwise
-    they follow from the trace, which decides them unless the steps of one repetition join. If
-    negations or greedy loops in last place are still `pending`, the match waits for `close`, the
-    close of its window.
+    the trace determines them, as the steps of one repetition do not join. If negations or greedy
+    loops in last place are still `pending`, the match waits for `close`, the close of its window.
     """
 
     first: Instant

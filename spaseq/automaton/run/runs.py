@@ -38,7 +38,7 @@ class MeasuredInstant:
 
 @dataclass(slots=True)
 class Groups:
-    """The repetitions of a run: its group variables, and how often it has repeated steps.
+    """The repetitions of a run: its group variables, and the number of repetitions of steps.
 
     The values of group variables are linked lists in the evaluator's arena.
     """
@@ -92,7 +92,7 @@ class Obligation:
     until: bool = False
 
     def passed(self, instant: Instant) -> Obligation:
-        """The obligation once the step that follows, or the repetition, begins at an instant."""
+        """The obligation after the next step, or the repetition, begins at an instant."""
         after = self.after
         if self.until and after is None:  # nothing stands before the loop
             after = instant[0], instant[1] - 1
@@ -106,11 +106,11 @@ class Obligation:
 
 @record
 class LeftLoop:
-    """A greedy loop that a run has left: one more repetition must not end before what follows.
+    """A greedy loop that a run has left: one more repetition must not end before the next step.
 
-    `run` is the run as it was after its last repetition, its obligations left out but the one of
-    the loop's UNTIL, `until`; or all of UNTIL, if a step behind `;` is passed over. `before` is
-    where the next step begins, None in last place.
+    `run` is the run after its last repetition, without its obligations except the one of the loop's
+    UNTIL, `until`; or all of UNTIL, if a step behind `;` is passed over. `before` is the begin of
+    the next step, None in last place.
     """
 
     exit: GreedyExit
@@ -119,7 +119,7 @@ class LeftLoop:
     until: tuple[Obligation, ...] = ()
 
     def passed(self, instant: Instant) -> LeftLoop:
-        """The same once the next step begins at an instant."""
+        """The same after the next step begins at an instant."""
         return LeftLoop(self.exit, self.run, instant, self.until)
 
     @property
@@ -129,7 +129,7 @@ class LeftLoop:
 
 
 Duty: TypeAlias = Obligation | LeftLoop
-"""What a run still owes: its match counts only if all duties are met."""
+"""The duties of a run: its match counts only if all are met."""
 
 
 def _next(instant: Instant | None) -> Instant | None:
@@ -167,7 +167,7 @@ class BracketFrame:
 class Rivals:
     """The candidates of an inlined bracket behind `;` after a run (`program.inlined`).
 
-    `earliest` is where the earliest one begins that has been complete so far.
+    `earliest` is the begin of the earliest complete one so far.
     """
 
     earliest: Instant | None = None
@@ -175,7 +175,7 @@ class Rivals:
 
 @record
 class Candidate:
-    """A candidate that a run belongs to, or may begin: then `begin` is None."""
+    """The candidate that a run belongs to, or may begin: then `begin` is None."""
 
     rivals: Rivals
     begin: Instant | None = None
@@ -191,7 +191,7 @@ class Candidate:
         return earliest is not None and (self.begin is None or self.begin > earliest)
 
     def complete(self) -> None:
-        """The candidate is complete; it may not be forestalled."""
+        """Complete the candidate; it may not be forestalled."""
         if not self.is_forestalled:
             self.rivals.earliest = self.begin
 
@@ -212,9 +212,9 @@ class Outside:
 class Run:
     """A partial match. `first` and `last` span the events of this automaton; None before any.
 
-    `lasts` has the last instant of each operand of `&` and AND that edges know by number. `path` is
-    there if late FILTERs look at it. `candidate` is the one that the run belongs to, or
-    may begin at the edge where it waits.
+    `lasts` has the last instant of each operand of `&` and AND, by number. `path` is there if late
+    FILTERs read it. `candidate` is the candidate of the run, or the one it may begin at the edge
+    where it waits.
     """
 
     state: State
@@ -237,11 +237,11 @@ class Run:
         return self if candidate is self.candidate else replace(self, candidate=candidate)
 
     def seen_by(self, edge: Edge) -> Run:
-        """The run as an edge's negated steps and loops see it: after its operand's last step."""
+        """The run for an edge's negated steps and loops: after its operand's last step."""
         return self if edge.after is None else replace(self, last=self.lasts[edge.after])
 
     def lasts_after(self, edge: Edge, instant: Instant) -> Mapping[int, Instant]:
-        """The last instants of operands once the run has followed an edge."""
+        """The last instants of operands after the run has followed an edge."""
         if not edge.operands:
             return self.lasts
         return {**self.lasts, **dict.fromkeys(edge.operands, instant)}
@@ -253,7 +253,7 @@ class Run:
         return self._moved(state, frame, (None, None), groups, duties)
 
     def after_actions(self, groups: Groups | None, duties: tuple[Duty, ...]) -> Run:
-        """The run after actions that have changed its repetitions and what it owes."""
+        """The run after actions that have changed its repetitions and its duties."""
         return self._moved(self.state, self.frame, (self.first, self.last), groups, duties)
 
     def _moved(

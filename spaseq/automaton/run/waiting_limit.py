@@ -1,8 +1,8 @@
-"""The limit on partial matches that wait, which depends on the query and the instant alone.
+"""The limit on waiting partial matches, which depends on the query and the instant alone.
 
-After an instant those partial matches count that wait for another event, and whose windows are
-open. A set of partial matches that share their events counts once. To count takes time, so it is
-done only if there may be too many: evaluators say how many they have made since the last count.
+After an instant, partial matches count that wait for another event and whose windows are open. A
+set of partial matches that share their events counts once. Counting takes time, so it is done only
+if there may be too many: evaluators report the number of new ones since the last count.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Member: TypeAlias = "str | None"
 
 @record
 class Excess:
-    """The first instant after which more partial matches waited than may, and how many."""
+    """The first instant after which more partial matches waited than allowed, and their number."""
 
     instant: Instant
     count: int
@@ -28,15 +28,15 @@ class Excess:
 
 @dataclass(slots=True)
 class WaitingLimit:
-    """How many partial matches of a query may wait after an instant.
+    """The limit on the partial matches of a query that wait after an instant.
 
     Attributes:
-        most: the limit.
-        place: where a partition's key has the member of a family; None if it has none.
-        variable: what names the member in the first solution of a partial match, if partitions do
-            not; None if they do, and for a query by itself.
-        room: surely no more than `most` wait until this many more have been made.
-        exceeded: the members that have exceeded the limit.
+      most: the limit.
+      place: the position of a family's member in a partition's key; None if it has none.
+      variable: the variable with the member in the first solution of a partial match, if partitions
+          have no member; None if they do, and for a single query.
+      room: number of new partial matches that surely keep the limit.
+      exceeded: the members that have exceeded the limit.
     """
 
     most: int
@@ -46,12 +46,12 @@ class WaitingLimit:
     variable: str | None = None
 
     def member(self, key: Sequence[str | None]) -> Member:
-        """The member that a partition is of, if it is of one."""
+        """The member of a partition, if it has one."""
         return None if self.place is None else key[self.place]
 
     @property
     def is_over(self) -> bool:
-        """Whether the query by itself has exceeded the limit."""
+        """Whether the single query has exceeded the limit."""
         return None in self.exceeded
 
     def until(self, time: int | None) -> int | None:
@@ -62,14 +62,14 @@ class WaitingLimit:
         return last if time is None else min(time, last)
 
     def before(self, answers: Sequence[Answer]) -> Sequence[Answer]:
-        """The answers of a query by itself that ended before it exceeded the limit."""
+        """The answers of a single query that ended before it exceeded the limit."""
         if not self.is_over:
             return answers
         end = self.exceeded[None].instant
         return [answer for answer in answers if answer.end < end]
 
     def learn(self, total: int, of_members: Callable[[], Mapping[Member, int]]) -> None:
-        """Learn how many wait, which gives new room."""
+        """Take the number of waiting ones, which gives new room."""
         self.room = self.most - total
         if self.room < 0 and (self.place is not None or self.variable is not None):
             self.room = self.most - max(self._counted(of_members()).values(), default=0)
@@ -77,7 +77,9 @@ class WaitingLimit:
     def check(
         self, instant: Instant, total: int, of_members: Callable[[], Mapping[Member, int]]
     ) -> list[Member]:
-        """The members that exceed the limit now, given how many wait after an instant."""
+        """The members that exceed the limit now, given the numbers of waiting ones after an
+        instant.
+        """
         self.room = self.most - total
         if self.room >= 0:
             return []

@@ -28,7 +28,7 @@ class WaitingRuns:
         self.added += 1
 
     def take_strict(self, instant: Instant) -> list[WaitingRun]:
-        """Remove and return the runs that wait for this instant; tell brackets to begin now."""
+        """Remove and return the runs that wait for this instant; let brackets begin now."""
         for point in self.points:
             point.next = instant
         self.points = []

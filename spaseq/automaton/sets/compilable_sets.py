@@ -18,7 +18,7 @@ def check_waits(program: Program) -> None:
     """Check that sets, in Python or in a kernel, have room for the waits of a program.
 
     Raises:
-        TooManyWaits: they have not.
+        TooManyWaits: they lack the room.
     """
     if any(isinstance(edge.label, BracketLabel) for edge in program.edges):
         expand(program)
@@ -33,10 +33,10 @@ def has_conjunctions(program: Program) -> bool:
 def check_letters(program: Program, gpms: int, streams: int, compares: bool) -> None:
     """Check that the kernels of sets have room for the solutions of one instant.
 
-    `compares`: SELECT MAX tells apart solutions of one GPM by their streams.
+    `compares`: SELECT MAX distinguishes solutions of one GPM by their streams.
 
     Raises:
-        NoKernel: they have not.
+        NoKernel: they lack the room.
     """
     if has_conjunctions(program):
         if gpms * streams > _MOST_LETTERS:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from spaseq.gpm.graphs.virtual_bgp import VirtualBgp
 
 STEPS = 2**28
-"""Triples that one call of the kernel looks at, before the time is checked: about a second."""
+"""Triples that one call of the kernel visits, before the time is checked: about a second."""
 SAMPLE = 2048
 """Triples of a batch in a sample."""
 ROOM = 64
@@ -151,7 +151,7 @@ class EventBgp:
         return terms
 
     def _observe(self, batch: EventBatch, codes: Int32s) -> None:
-        """Take a sample now and then: the interval doubles while the order stays the same."""
+        """Take a sample at intervals, which double while the order stays the same."""
         self._left -= 1
         if self._left <= 0:
             order = self._order
@@ -192,7 +192,7 @@ class EventBgp:
 
 
 def anchors(triples: Sequence[TriplePattern]) -> tuple[str, ...] | None:
-    """The predicates of which the triple terms of a pattern are objects; None for any."""
+    """The predicates whose objects are the triple terms of a pattern; None for any."""
     composed = {triple.subject for triple in triples if is_part(triple)}
     inner = {triple.object for triple in triples if triple.predicate == OBJECT}
     above = {t.object: t.predicate for t in triples if t.object in composed and not is_part(t)}

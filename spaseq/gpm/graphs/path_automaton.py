@@ -1,4 +1,4 @@
-"""Property paths as automata: which steps a search may take next (SPARQL 1.1 section 9).
+"""Property paths as automata, for searches (SPARQL 1.1 section 9).
 
 A repetition matches a set of pairs of nodes, however many ways connect them. So it is a regular
 expression over steps, and a search visits each pair of a node and a state once.

@@ -1,6 +1,6 @@
 """Searches through the edges of a path, within the budget of the evaluation.
 
-A search from a bound end visits what it reaches, and no more. Many searches that visit the same
+A search from a bound end visits only the nodes that it reaches. Many searches that visit the same
 nodes are done once per strong component.
 """
 
@@ -185,7 +185,7 @@ class _Search:
         return np.empty(room, np.int64), np.empty(room, np.int64)
 
     def _size(self) -> int:
-        """The number of steps between all places, roughly."""
+        """Approximate number of steps between all places."""
         moves, leaves = self._moves, len(self._edges.start)
         per_leaf = -(-len(moves.leaf) // max(leaves, 1))
         return self._places + per_leaf * len(self._edges.targets)
@@ -217,7 +217,7 @@ class _Search:
             yield block[0][:found] + first, block[1][:found]
 
     def _below(self, component: np.ndarray, count: int) -> Pairs:
-        """(start int64 [components + 2], components [n]): those that each one leads to."""
+        """(start int64 [components + 2], components [n]): the components that each one leads to."""
         moves, nodes = self._moves, self._nodes
         state = np.repeat(np.arange(moves.states), np.diff(moves.first))
         pairs = [_NONE]

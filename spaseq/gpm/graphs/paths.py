@@ -28,8 +28,8 @@ def path_solutions(
 ) -> Solutions:
     """The solutions of a path pattern over a source with `events` events (0 for a graph).
 
-    `given` are solutions that these will be joined with. A repetition is searched from the values
-    that they have, so solutions may be left out that are not compatible with them.
+    `given` are solutions that these will be joined with. A repetition is searched from their
+    values, so incompatible solutions may be left out.
     """
     match pattern.path:
         case ast.PathNegated(forward, inverse):
@@ -57,7 +57,7 @@ _CODE = 0xFFFFFFFF
 
 @record
 class _Ends:
-    """Nodes by number at which a path may begin or end; both, if both belong together."""
+    """Nodes by number at which a path may begin or end, or pairs of both."""
 
     first: Int64s | None
     last: Int64s | None
@@ -73,7 +73,7 @@ class _Repetition:
         )
 
     def ends(self, pattern: n.Path, given: Sequence[Solutions]) -> TripleTable:
-        """Pairs of nodes that the path connects: all that match constants and given solutions."""
+        """Pairs of nodes that the path connects, compatible with constants and given solutions."""
         graph = self._graph
         known = self._known(pattern.subject, pattern.object, given)
         if known.first is not None and known.last is not None:
@@ -90,7 +90,7 @@ class _Repetition:
     def _known(
         self, subject: n.PatternTerm, object_: n.PatternTerm, given: Sequence[Solutions]
     ) -> _Ends:
-        """The nodes at both ends, or at the end that has fewer."""
+        """The known nodes at both ends, or at the end with fewer."""
         for solutions in sorted(given, key=lambda each: each.size):
             pairs = self._pairs(subject, object_, solutions)
             if pairs is not None:
@@ -113,7 +113,7 @@ class _Repetition:
         return _Ends(first[last >= 0], last[last >= 0])
 
     def _nodes(self, term: n.PatternTerm, given: Sequence[Solutions]) -> Int64s | None:
-        """The nodes that a term may be, None if any."""
+        """The possible nodes of a term, None if any."""
         if isinstance(term, str):
             return self._graph.with_codes(np.array([self._code(term)], np.int32))
         known = [self._values(term.name, solutions) for solutions in given]
@@ -134,7 +134,7 @@ class _Repetition:
     def _pairs(
         self, subject: n.PatternTerm, object_: n.PatternTerm, solutions: Solutions
     ) -> _Ends | None:
-        """The pairs of nodes of which the solutions bind all that is variable, else None."""
+        """The pairs of nodes if the solutions bind all variables, else None."""
         ends = subject, object_
         names = {term.name for term in ends if isinstance(term, ast.Var)}
         if not names or (self._source.of_events and solutions.event is None):

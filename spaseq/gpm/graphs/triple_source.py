@@ -1,7 +1,8 @@
-"""Triple patterns over a graph or over the graphs of a batch of events: what a source of triples
-gives, a named graph of the knowledge base as a source, and the source that is active for a pattern.
+"""Triple patterns over a graph, or over the graphs of a batch of events.
 
-The parts of the triple terms of graphs are triples, too; see `spaseq.algebra.constants`.
+A `TripleSource` gives triples; a named graph of the knowledge base is one. `ActiveGraph` is the
+source that is active for a pattern. The parts of the triple terms of graphs are triples, too; see
+`spaseq.algebra.constants`.
 """
 
 from __future__ import annotations
@@ -100,8 +101,8 @@ class ActiveGraph:
 
     `given` are solutions that the pattern's solutions will be joined with, if they are known. A
     request to an endpoint asks only for solutions that are compatible with one of them. `outer` are
-    more such solutions, which the search of a path uses, too. `keeps` says that the solutions will
-    be kept for all batches.
+    more such solutions, which the search of a path uses, too. With `keeps` the solutions will be
+    cached for all batches.
     """
 
     source: TripleSource
@@ -124,7 +125,7 @@ class ActiveGraph:
         return replace(self, given=solutions, outer=self.known)
 
     def alone(self) -> ActiveGraph:
-        """The active graph of a pattern of which all solutions are needed."""
+        """The active graph of a pattern whose solutions are all needed."""
         return replace(self, given=None, outer=())
 
     def projecting(self, variables: Iterable[str]) -> ActiveGraph:
@@ -145,7 +146,7 @@ class ActiveGraph:
 
 
 def reduced(solutions: Solutions, active: ActiveGraph) -> Solutions:
-    """Solutions over a graph, without most of those that are compatible with no given solution."""
+    """Solutions over a graph, mostly without those compatible with no given solution."""
     if active.of_events:
         return solutions
     for given in active.known:
@@ -216,7 +217,7 @@ def with_parts(batch: EventBatch, lexicon: Lexicon, parts: TripleTable) -> Event
 
 
 class _TripleTerms:
-    """The triple terms among some terms, and those inside them, each once.
+    """The triple terms among some terms, and those inside them, without duplicates.
 
     `code` has their codes, `parts` the codes of their subjects, predicates and objects, and `inner`
     the numbers of their objects among the triple terms, -1 for others.
@@ -232,7 +233,7 @@ class _TripleTerms:
         self._take(known.tolist(), lexicon.take(known))
 
     def _take(self, codes: list[int], texts: list[str]) -> None:
-        """Take the triple terms among some terms, and what is inside them."""
+        """Add the triple terms among some terms, and those inside them."""
         new = [
             (code, triple_term_parts(text))
             for code, text in zip(codes, texts, strict=True)

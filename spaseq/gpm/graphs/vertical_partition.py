@@ -1,10 +1,9 @@
-"""Vertical partitions of an event batch: its triples by predicate, in order of events; and which
-events may have solutions of many patterns, by the triples that these need. A window event is the
-union graph of the events that it consists of.
+"""Vertical partitions of an event batch: its triples by predicate, in order of events. An index of
+needed triples finds the events that may have solutions of many patterns. A window event is the
+union graph of its events.
 
-The triples of a batch are looked through once for all patterns. A pattern is then evaluated on the
-events that have the rarest of the triples that it needs, if these are few, and on none if there is
-no such event.
+One pass over the triples of a batch serves all patterns. A pattern is then evaluated on the events
+that have the rarest of its needed triples, if these are few, and on none if there is no such event.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ PatternRows: TypeAlias = "tuple[Int64s, Int32s | Sequence[LazyColumn] | list[Int
 _EVENT_BYTES, _VALUE_BYTES = 8, 4
 
 ANY = -1
-"""In place of the number of an object: any object."""
+"""The number of any object."""
 
 _NONE = np.empty(0, np.int64)
 
@@ -45,8 +44,7 @@ class VerticalPartition:
     """An event batch as a triple source with a table per predicate, shared by all GPMs of a stream.
 
     Tables are built on first use. An event's graph is a set: a repeated triple counts once. Queries
-    that are evaluated together share it, too. The bytes of the solutions that it remembers are
-    bounded.
+    that are evaluated together share it, too. The cache of solutions has limited bytes.
     """
 
     of_events = True
@@ -66,7 +64,7 @@ class VerticalPartition:
         return value
 
     def solutions(self, key: object, make: Callable[[], PatternRows]) -> PatternRows:
-        """The solutions that `make` gives, computed once per key while there is room."""
+        """The solutions of `make`, computed once per key while there is room."""
         solutions: PatternRows | None = self._memory.get(key)
         if solutions is None:
             event, rows = solutions = make()
@@ -174,7 +172,7 @@ class NeededTriples:
         )
         self._mark: Indices = mark.reshape(-1)
         lengths = np.repeat([each.shape[1] for each in needs], sizes)
-        self._start = np.cumsum(lengths) - lengths  # [alternatives], where its marks begin
+        self._start = np.cumsum(lengths) - lengths  # [alternatives], the start of its marks
         self._pattern = np.repeat(np.arange(self.patterns), sizes)
         self._is_open = np.array(sizes, np.int64) == 0  # each event may be in a solution
 
@@ -183,7 +181,7 @@ class NeededTriples:
 
         `codes` gives the code of each text in the batch, -1 if it is not there.
         """
-        if type(index.batch) is not EventBatch:  # nobody may read the triples of lifted events
+        if type(index.batch) is not EventBatch:  # no pattern may read the triples of lifted events
             every = np.ones(self.patterns, np.bool_)
             return PossibleEvents(index, every, every)
         mark, event = self._marked(index, codes())
@@ -205,7 +203,7 @@ class NeededTriples:
         return PossibleEvents(index, has_some, is_whole, first, rarest, begin, event[order])
 
     def _rarest(self, counts: Int64s) -> tuple[Indices, Indices]:
-        """(pattern, mark) of the rarest mark of each alternative, each pair once, in order."""
+        """(pattern, mark) of the rarest mark of each alternative, distinct, in order."""
         if not len(self._start):
             return self._pattern, self._pattern
         size = len(self._mark)
@@ -252,11 +250,11 @@ class PossibleEvents:
         """
         Args:
             index: the graphs of the batch.
-            has_some: as the class has it.
-            is_whole: [patterns], whether a pattern is to be evaluated on all events.
-            first: [patterns + 1], where the marks of each pattern begin.
+            has_some: as in the class.
+            is_whole: [patterns], whether to evaluate a pattern on all events.
+            first: [patterns + 1], the start of the marks of each pattern.
             rarest: the marks of all patterns.
-            begin: [marks + 1], where the events of each mark begin.
+            begin: [marks + 1], the start of the events of each mark.
             event: the events of all marks.
         """
         self.has_some = has_some
@@ -285,7 +283,7 @@ class PossibleEvents:
 
 
 class ScopedTerms(ListedTerms):
-    """Terms whose blank nodes have their labels of answers already."""
+    """Terms whose blank nodes already have their labels of answers."""
 
     @property
     def has_blank(self) -> bool:
@@ -333,7 +331,7 @@ class WindowPartition(VerticalPartition):
 
 
 class SolutionsPartition(VerticalPartition):
-    """Solutions of a pattern as events without triples: each has one of them."""
+    """Solutions of a pattern as events without triples, one event per solution."""
 
     def __init__(
         self, batch: EventBatch, lexicon: Lexicon, pattern: n.Pattern, solutions: Solutions

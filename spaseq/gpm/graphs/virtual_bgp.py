@@ -1,4 +1,4 @@
-"""Basic graph patterns over events that a lift makes, without their triples."""
+"""Basic graph patterns over lifted events, without their triples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spaseq.rdf.columns.solution_batch import row_order
 
 
 class VirtualBgp:
-    """One basic graph pattern, unified with the template of the lift that makes the events."""
+    """One basic graph pattern, unified with the template of the events' lift."""
 
     def __init__(self, triples: Sequence[TriplePattern], variables: Sequence[str]) -> None:
         self._triples, self._variables = triples, variables

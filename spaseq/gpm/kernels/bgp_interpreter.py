@@ -169,7 +169,7 @@ def solutions(
         modes: int8 [steps, 3], modes of the terms. A predicate is bound before subject and object.
         at_event: the first event.
         found: number of solutions so far.
-        most_steps: number of triples to look at; the call ends soon after it.
+        most_steps: number of triples to visit; the call ends soon after it.
         event: int64 [room], receives the event of each solution.
         rows: int32 [variables, room], receives the codes of each solution.
 

@@ -48,7 +48,7 @@ def reached(
     Args:
         seeds: nodes int64 [n].
         wanted_start, wanted: int64 [n + 1] and [w]; only the nodes
-            `wanted[wanted_start[i]:wanted_start[i + 1]]` are looked for from seed i. If
+            `wanted[wanted_start[i]:wanted_start[i + 1]]` are searched from seed i. If
             `wanted_start` is empty, all nodes are.
         mark: the highest number in `marks` and `wanted_marks`.
         marks, queue: int32 and int64 [states * nodes], for the places of one search.
@@ -128,8 +128,8 @@ def met(
 ) -> int:
     """Search from both ends of each pair, from pair number `at` on, always on the smaller frontier.
 
-    `back` is the same turned around; both automata number their states
-    alike. Sets `connected` [pairs] to 1 where a path connects a source with its sink.
+    `back` is the reverse; both automata number their states alike. Sets `connected` [pairs] to 1
+    where a path connects a source with its sink.
 
     Returns:
         The first pair that is not done.

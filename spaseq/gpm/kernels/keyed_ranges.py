@@ -38,7 +38,7 @@ def ranges(
     Args:
         key: [n] the key of each solution.
         value: [n] its number.
-        starts: [keys + 1] where the rows of each key begin.
+        starts: [keys + 1] the start of the rows of each key.
         bounds: [rows] the bounds, ascending for each key.
         is_upper: whether values must be less than bounds, not greater.
         includes: whether values may equal bounds.

@@ -79,7 +79,7 @@ class Conjunction:
 
 
 def conjunction(pattern: n.Pattern, evaluation: PatternEvaluation = FASTEST) -> Conjunction:
-    """The pattern as a conjunction. Any other pattern becomes its only operand."""
+    """The pattern as a conjunction. Another pattern becomes its only operand."""
     expr: ast.Expr | None = None
     if isinstance(pattern, n.Filter):
         expr, inner = pattern.expr, pattern.pattern
@@ -113,7 +113,7 @@ def has_repetition(pattern: n.Pattern) -> bool:
 
 
 def easiest(searches: Sequence[n.Pattern], bound: Collection[str]) -> n.Pattern:
-    """The search to do next: a path with both ends bound, or one, before paths with none."""
+    """The next search: a path with both ends bound, or one, before paths with none."""
 
     def rank(pattern: n.Pattern) -> tuple[bool, int]:
         free = sum(name not in bound for name in possible(pattern))
@@ -166,8 +166,10 @@ def _graph_parts(name: str, inner: n.Pattern, whole: n.Pattern) -> Parts:
 
 
 def _filtered(expr: ast.Expr, inner: n.Pattern) -> Parts:
-    """A FILTER inside a join. Its conjuncts move to the join if its group certainly binds their
-    variables."""
+    """A FILTER inside a join.
+
+    Its conjuncts move to the join if its group certainly binds their variables.
+    """
     sure = certain(inner)
     conditions = [_condition(e, sure) for e in conjuncts([expr])]
     if not all(c.early for c in conditions):
@@ -215,9 +217,9 @@ class ConjunctionEvaluation:
         self._waiting: list[Solutions] = []  # parts that share no variable with the result so far
 
     def searched(self, seeds: Sequence[Solutions], parts: Sequence[Solutions]) -> Solutions | None:
-        """The join of seeds, or else of the smallest part, with all parts that it leads to.
+        """The join of seeds, or else of the smallest part, with all connected parts.
 
-        The other parts wait until `joined` leads to them, or for `finished`. None if there is
+        The other parts wait until `joined` connects them, or for `finished`. None if there is
         neither a seed nor a part.
         """
         self._waiting = [*seeds, *parts]
@@ -228,7 +230,7 @@ class ConjunctionEvaluation:
         return self._linked(self._tested(first))
 
     def finished(self, result: Solutions | None) -> Solutions | None:
-        """The join with the parts that nothing leads to."""
+        """The join with the parts that nothing is connected to."""
         if not self._waiting or (result is not None and not result.size):
             return result
         waiting, self._waiting = self._waiting, []
@@ -259,7 +261,7 @@ class ConjunctionEvaluation:
         return self._linked(result) if self._waiting else result
 
     def _join(self, result: Solutions, part: Solutions) -> Solutions:
-        """The join; only the pairs that may pass the conditions which compare the two."""
+        """The join; only the pairs that may pass the conditions on both."""
         if (
             result.event is None
             or part.event is not None

@@ -1,5 +1,5 @@
-"""What is no join of columns: EXISTS, a semi-join, whose result replaces EXISTS in the expression;
-and the graph IRIs and times of events as values of variables.
+"""EXISTS, a semi-join whose result replaces EXISTS in the expression; and graph IRIs and times of
+events as values of variables.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _BOOLEANS = [literal_text(text, XSD + "boolean") for text in ("false", "true")]
 class Existence:
     """One pattern of EXISTS; `pattern` and `condition` are its `lifted` form.
 
-    Values of the variables in `substituted` are put into the `whole` pattern before evaluation. The
-    result is joined with the solutions on all other variables.
+    Values of the variables in `substituted` are substituted in the `whole` pattern before
+    evaluation. The result is joined with the solutions on all other variables.
     """
 
     whole: n.Pattern
@@ -120,7 +120,7 @@ class ExistsTests:
 
 
 def event_names(pattern: n.EventName, source: VerticalPartition) -> Solutions:
-    """The names and times of events; none of an event without an IRI if its name is asked for."""
+    """The names and times of events; events without an IRI are left out if names are needed."""
     batch = source.batch
     events = np.arange(len(batch), dtype=np.int64)
     names = batch.graph.read(events).texts()

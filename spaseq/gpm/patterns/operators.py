@@ -48,9 +48,9 @@ def is_bound(pattern: n.Pattern, active: ActiveGraph) -> bool:
 def seeds_of(active: ActiveGraph, stored: Collection[str]) -> list[Solutions]:
     """The distinct bindings of a pattern's variables in each known sequence of solutions.
 
-    To join the pattern with them leaves out only solutions that are compatible with no known one,
-    and repeats none. `stored` are variables that every solution of the pattern binds to a term of
-    the graph. The sequences with most variables come first.
+    Joining the pattern with them drops only solutions that are compatible with no known one, and
+    repeats none. `stored` are variables that every solution of the pattern binds to a term of the
+    graph. The sequences with most variables come first.
     """
     seeds = [_seed(given, active, stored) for given in active.known]
     return sorted(filter(None, seeds), key=lambda seed: -len(seed.columns))
@@ -69,14 +69,14 @@ def _seed(given: Solutions, active: ActiveGraph, stored: Collection[str]) -> Sol
 
 
 KB_SHARE = 10
-"""A part that reads no event is evaluated once, so it may need this many times as much."""
+"""A part that reads no event is evaluated once, so its limit is this many times as large."""
 
 KB_ROWS_PER_TRIPLE = 4
-"""Such a part may have this many solutions per triple of the knowledge base in any case."""
+"""Solutions of such a part that are always allowed per triple of the knowledge base."""
 
 
 class LargeClosure(Exception):
-    """A path connects too many pairs of nodes to keep them for all batches."""
+    """A path connects too many pairs of nodes to cache them for all batches."""
 
 
 def _large_closure(_: str) -> NoReturn:
@@ -111,7 +111,7 @@ class PatternOperators:
 
     @property
     def services(self) -> Services:
-        """The evaluator of requests to endpoints, made for the first pattern that asks some."""
+        """The evaluator of requests to endpoints, made for the first pattern that needs it."""
         if self._services is None:
             self._services = services_of(self._knowledge)
         return self._services
@@ -136,10 +136,10 @@ class PatternOperators:
         return self._evaluate(pattern, active).within(budget) if known is None else known
 
     def constant(self, pattern: n.Pattern) -> Solutions | None:
-        """The solutions of a pattern that reads no event and asks no endpoint.
+        """The solutions of a pattern that uses neither an event nor an endpoint.
 
-        None for other patterns, and if they are too many to keep them all: then a search for them
-        begins, batch by batch, at what the events bind.
+        None for other patterns, and if they are too many to cache: then each batch searches from
+        the bindings of its events.
         """
         known = self._known(pattern)
         return None if isinstance(known, LimitExceeded) else known
@@ -157,11 +157,11 @@ class PatternOperators:
     def _from_bindings(
         self, pattern: n.Pattern, active: ActiveGraph, exceeded: LimitExceeded
     ) -> Solutions:
-        """The solutions of a pattern that has too many to keep, as far as the events need them.
+        """The solutions that the events need, of a pattern with too many to cache.
 
         Raises:
-            LimitExceeded: the search gives more than one event may have, or nothing that the events
-                bind leads to the pattern.
+          LimitExceeded: the search gives more than one event may have, or no binding of the events
+              leads to the pattern.
         """
         if not is_bound(pattern, active):
             raise exceeded
@@ -257,7 +257,7 @@ class PatternOperators:
     def _alike(
         self, left: n.Pattern, right: n.Pattern, active: ActiveGraph
     ) -> tuple[Solutions, Solutions]:
-        """The solutions of both; if one is of events, both are."""
+        """Both solutions in the same form; if one is of events, both are."""
         first, second = self.solutions(left, active), self.solutions(right, active)
         if (first.event is None) == (second.event is None):
             return first, second
@@ -350,7 +350,7 @@ class PatternOperators:
         return joins.join(self._graph(graph, inner, active), name)
 
     def asks(self, pattern: n.Pattern) -> bool:
-        """Whether the pattern or a part of it asks an endpoint."""
+        """Whether the pattern or a part of it uses an endpoint."""
         known = self._asking.get(id(pattern))
         if known is None:
             asks = asks_endpoints(pattern, self._knowledge.endpoints)
@@ -428,7 +428,7 @@ class PatternOperators:
         return result
 
     def _is_searched(self, pattern: n.Pattern, parts: Conjunction, active: ActiveGraph) -> bool:
-        """Whether the pattern's solutions are searched from what the other parts bind."""
+        """Whether the pattern's solutions are searched from the bindings of the other parts."""
         known = self._known(pattern) if active.of_events else None
         return isinstance(known, LimitExceeded) or (known is None and pattern in parts.searches)
 

@@ -1,8 +1,8 @@
 """SERVICE, and GRAPH over an endpoint: patterns that SPARQL endpoints evaluate.
 
-A request asks only for solutions that join with the solutions around the pattern. It has the
-bindings of many solutions in VALUES, as in SPARQL 1.1 Federated Query section 2.4. A failed request
-has no solution or, with SILENT, one that binds nothing.
+A request has the bindings of many solutions around the pattern in VALUES, so that only joining
+solutions come back (SPARQL 1.1 Federated Query section 2.4). A failed request has no solution or,
+with SILENT, one that binds nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from spaseq.records import record
 _NUMBER = "spaseq__row"
 
 _NOT_ASKED = "_:", "<<"
-"""How texts of terms begin that SPARQL 1.1 cannot write in VALUES."""
+"""Prefixes of texts of terms that SPARQL 1.1 cannot write in VALUES."""
 
 Bound = dict[str, str]
 
@@ -127,7 +127,8 @@ class Services:
     ) -> Solutions:
         """The solutions of a pattern at an endpoint that may join with `given`.
 
-        The pattern is already rewritten with the `schema`, but not the patterns of EXISTS in it.
+        The pattern is already rewritten with the `schema`, but the patterns of EXISTS in it are
+        not.
         """
         names = visible(possible(pattern))
         bound, combinations = _combinations(given, names)
@@ -206,7 +207,7 @@ class Services:
 
 
 def services_of(knowledge: KnowledgeBase) -> Services:
-    """Asks the endpoints of a knowledge base."""
+    """Sends requests to the endpoints of a knowledge base."""
     answers = knowledge.asked or CachedAnswers(knowledge.services)
     return Services(knowledge.addresses, knowledge.services, answers)
 
@@ -268,7 +269,7 @@ def _solutions(
 
 
 def _together(parts: Sequence[Solutions], lexicon: Lexicon) -> Solutions:
-    """The concatenation of all parts. Only the first, which is empty, may differ in variables."""
+    """The concatenation of all parts. Only the first, which is empty, may have other variables."""
     names = dict.fromkeys(v for part in parts for v in part.columns)
     columns = {v: np.concatenate([part.column(v) for part in parts]) for v in names}
     return Solutions(sum(part.size for part in parts), None, columns, lexicon)

@@ -20,7 +20,7 @@ from spaseq.gpm.solutions import modifiers
 from spaseq.gpm.solutions.solutions import Solutions
 
 _PLACE = n.RESERVED + "@"
-"""How the variables begin that hold the place of a block's event in the window."""
+"""Prefix of the variables that hold the position of a block's event in the window."""
 
 _ORDERED = ("SAMPLE", "GROUP_CONCAT")
 
@@ -28,13 +28,13 @@ _ORDERED = ("SAMPLE", "GROUP_CONCAT")
 class WindowOperators(PatternOperators):
     """Evaluates patterns on window events; the source is a `WindowPartition`.
 
-    Aggregates do not depend on the order of their operands, or go by the order of the events.
+    Aggregates do not depend on the order of their operands, or use the order of the events.
     """
 
     _places = True
 
     def for_pattern(self, pattern: n.Pattern) -> None:
-        """Note whether places of events matter to a pattern."""
+        """Record whether positions of events matter to a pattern."""
         self._places = _needs_order(pattern)
 
     def _evaluate(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
@@ -95,7 +95,7 @@ def _needs_order(pattern: n.Pattern) -> bool:
 
 
 def _in_order(solutions: Solutions) -> Solutions:
-    """The solutions in the order of SAMPLE and GROUP_CONCAT: by places, then by terms."""
+    """The solutions in the order of SAMPLE and GROUP_CONCAT: by positions, then by terms."""
     places = sorted(v for v in solutions.columns if v.startswith(_PLACE))
     shown = sorted(v for v in solutions.columns if not n.is_reserved(v))
     keys = [_text_ranks(solutions, v) for v in (*places, *shown)]

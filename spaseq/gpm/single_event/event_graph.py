@@ -1,6 +1,4 @@
-"""One event as Python strings, and the joins of single solutions with the parts of a graph pattern
-that read no event.
-"""
+"""One event as Python strings, and joins of single solutions with parts that read no event."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ class EventGraph:
                 alike.append(triple)
 
     def take_parts(self) -> None:
-        """Take the parts of triple terms, if they are not there."""
+        """Add the parts of triple terms, if not done yet."""
         if OBJECT not in self.by_predicate:
             self.by_predicate |= parts_of_event(self.triples)
 
@@ -74,7 +72,7 @@ def are_compatible(left: Mapping[str, str], right: Mapping[str, str]) -> bool:
 
 @record
 class KnownPlaces:
-    """The solutions `found` of a part that reads no event, found by an index on their places."""
+    """The solutions `found` of a part that reads no event, indexed by their places."""
 
     found: Solutions
     join: PlaceJoin
@@ -83,7 +81,7 @@ class KnownPlaces:
     tests: tuple[Callable[[Env], bool], ...] = ()
 
     def with_tests(self, tests: tuple[Callable[[Env], bool], ...]) -> KnownPlaces:
-        """The same with conditions that can be tested after the join."""
+        """The same with conditions to test after the join."""
         return replace(self, tests=tests)
 
     def extended(self, solutions: Sequence[Solution], graph: EventGraph) -> list[Solution]:
@@ -184,7 +182,7 @@ class KnownPart:
 
 
 class KnownTable:
-    """The same for solutions that bind different variables, one by one."""
+    """As `KnownPart`, for solutions that bind different variables, one by one."""
 
     def __init__(self, solutions: Solutions) -> None:
         """No variable of `solutions` may be unbound."""

@@ -30,7 +30,7 @@ from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, expression_variables
 
 Partners: TypeAlias = Callable[[Solution, EventGraph], "Sequence[Solution]"]
-"""Joins one solution with those of an operand on an event."""
+"""Joins one solution with the solutions of an operand on an event."""
 
 
 class EventOperators:
@@ -46,7 +46,7 @@ class EventOperators:
         Args:
             evaluator: of the whole pattern.
             options: for its expressions.
-            most: the solutions that a pattern may have before conditions are tested.
+            most: maximum number of solutions of a pattern before conditions are tested.
             counts_all: whether equal solutions count, as in a sub-SELECT.
         """
         self._evaluator, self.options, self.most = evaluator, options, most
@@ -54,7 +54,7 @@ class EventOperators:
 
     @property
     def indexes_places(self) -> bool:
-        """Whether joins by place ask an index."""
+        """Whether joins by place use an index."""
         return self._evaluator.evaluation.places
 
     def pattern(self) -> EventPattern:
@@ -62,7 +62,7 @@ class EventOperators:
         return self._joined(self._evaluator.pattern)
 
     def constant(self, pattern: n.Pattern) -> Solutions | None:
-        """The solutions of a part that reads no event and asks no endpoint; None for others."""
+        """The solutions of a part that uses neither an event nor an endpoint; None for others."""
         return self._evaluator.constant(pattern)
 
     def _joined(self, pattern: n.Pattern) -> EventPattern:
@@ -110,7 +110,7 @@ class EventOperators:
         return lambda graph: [*one(graph), *other(graph)]
 
     def _partners(self, right: n.Pattern) -> Partners | None:
-        """What joins a solution with those of an operand; None if that needs columns."""
+        """The join of a solution with those of an operand; None if that needs columns."""
         table = known_table(self.constant(right))
         if table is not None:
             return table.joined
@@ -159,7 +159,7 @@ class EventOperators:
         return run
 
     def _extended(self, inner: n.Pattern, variable: str, expr: ast.Expr) -> Operator | None:
-        """BIND; the blank nodes of BNODE and what is random are made in columns."""
+        """BIND; columns make the blank nodes of BNODE and random values."""
         operator, value = self.operator(inner), self.term(expr)
         if operator is None or value is None:
             return None
@@ -210,7 +210,7 @@ class EventOperators:
 
 
 def _joined_with(operator: Operator, one: Solution, graph: EventGraph) -> Sequence[Solution]:
-    """A solution joined with those of an operand."""
+    """A solution joined with the solutions of an operand."""
     return [{**one, **other} for other in operator(graph) if are_compatible(one, other)]
 
 
@@ -230,7 +230,7 @@ def _listed(part: Solutions) -> Operator | None:
 
 
 class _Existence:
-    """The pattern of one EXISTS: `names` are the variables that it looks at from outside."""
+    """The pattern of one EXISTS: `names` are the outside variables that it reads."""
 
     __slots__ = ("_names", "_partners", "_test")
 

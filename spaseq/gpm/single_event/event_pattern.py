@@ -137,9 +137,9 @@ class JoinStep(Protocol):
 
 
 class Operands(Protocol):
-    """What evaluates the operands of a join that are no triple patterns.
+    """The evaluators of a join's operands that are no triple patterns.
 
-    `most` are the solutions that a pattern may have, before any condition is tested.
+    `most` is the maximum number of solutions of a pattern, before any condition is tested.
     """
 
     @property
@@ -151,7 +151,7 @@ class Operands(Protocol):
 
     @property
     def indexes_places(self) -> bool:
-        """Whether joins by place ask an index."""
+        """Whether joins by place use an index."""
 
     @property
     def counts_all(self) -> bool:
@@ -216,7 +216,7 @@ def _operand_steps(
     waiting: list[FilterConjunct],
     operands: Operands,
 ) -> list[JoinStep] | None:
-    """The steps of operands that are no triple patterns, those that share variables first.
+    """The steps of operands that are no triple patterns; operands that share variables come first.
 
     None if one of them needs columns. Removes the conditions from `waiting` that can be tested
     after an operand.
@@ -249,14 +249,14 @@ def _operand_steps(
 
 
 def _rank(operand: Pattern, known: Solutions | None, bound: frozenset[str]) -> int:
-    """When an operand is joined: what is known and shares a variable comes first."""
+    """The rank of an operand in the join: known ones that share a variable come first."""
     if known is None:
         return 1
     return 0 if bound & known.columns.keys() else 2
 
 
 def _last_step(waiting: Sequence[FilterConjunct], operands: Operands) -> list[JoinStep] | None:
-    """The step of the conditions that are left; None if one of them needs columns."""
+    """The step of the remaining conditions; None if one of them needs columns."""
     tests = [operands.test(condition.expr) for condition in waiting]
     known = tuple(test for test in tests if test is not None)
     if len(known) < len(tests):

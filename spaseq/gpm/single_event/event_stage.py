@@ -1,8 +1,8 @@
 """Stage 1 for one event at a time, in microseconds, with the solutions of `PatternStage`; also a
 pattern on few events of a batch, one after the other.
 
-To evaluate a pattern over columns takes half a millisecond, however few the events are. Of a
-thousand queries most have a pattern that only a handful of a batch's events may match.
+Evaluating a pattern over columns takes half a millisecond, however few the events are. Most of a
+thousand queries have a pattern that only a handful of a batch's events may match.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from spaseq.records import record
 
 
 class BatchGraphs:
-    """The graphs of a batch's events as Python strings; each is made once, if it is asked for."""
+    """The graphs of a batch's events as Python strings, each made at its first use."""
 
     def __init__(self, index: VerticalPartition) -> None:
         self._batch, self.lexicon = index.batch, index.lexicon
@@ -167,7 +167,7 @@ class SingleEventStage:
         self._calls = False
         self._gpms: list[list[_EventGpm]] = [[] for _ in plan.inputs.streams]
         for number, gpm in enumerate(plan.patterns.evaluated):
-            if not gpm.streams:  # it is on windows
+            if not gpm.streams:  # it stands on a window
                 continue
             pattern = self._pattern(matcher.evaluator(number))
             has_key = gpm.certain.issuperset(self._partition)
@@ -245,7 +245,7 @@ class SingleEventStage:
         return None if keys is None else [*rows, *((BARE, key) for key in keys)]
 
     def _keys(self, stream: int, graph: EventGraph) -> Sequence[Solution] | None:
-        """The partitions of an event: what binds the variables of PARTITION BY, in order.
+        """The partitions of an event: the bindings of PARTITION BY's variables, in order.
 
         None if they need columns.
         """

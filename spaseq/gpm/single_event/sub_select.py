@@ -23,7 +23,7 @@ SubSelect: TypeAlias = n.Project | n.Distinct | n.OrderBy | n.Slice | n.Group
 
 
 class Inside(Protocol):
-    """Makes what stands in a sub-SELECT, where equal solutions count; None if it needs columns."""
+    """Makes the operands of a sub-SELECT, where equal solutions count; None if it needs columns."""
 
     def operator(self, pattern: n.Pattern) -> Operator | None: ...
 
@@ -62,7 +62,7 @@ def _projected(solutions: Iterable[Solution], variables: Sequence[str]) -> list[
 
 
 def _sliced(pattern: n.Slice, inside: Inside) -> Operator | None:
-    """OFFSET and LIMIT, with the order and the projection that stand directly below them."""
+    """OFFSET and LIMIT, with the order and the projection directly below them."""
     inner, offset, limit = pattern.pattern, pattern.offset, pattern.limit
     is_distinct = isinstance(inner, n.Distinct)
     if isinstance(inner, n.Distinct):
@@ -102,7 +102,7 @@ def _sliced(pattern: n.Slice, inside: Inside) -> Operator | None:
 def _orders(
     solutions: Sequence[Solution], terms: Sequence[TermOrNone], is_descending: Sequence[bool]
 ) -> list[_Order]:
-    """The place of each solution; those that ORDER BY holds equal have one place."""
+    """The position of each solution; solutions that ORDER BY holds equal share one."""
     columns = []
     for term, descends in zip(terms, is_descending, strict=True):
         keys = [order_key(term(DictEnv(one))) for one in solutions]
@@ -165,7 +165,7 @@ def _aggregate(aggregate: ast.Aggregate, inside: Inside) -> _Aggregate | None:
 
 
 def _depends_on_order(function: str, texts: Sequence[str | None]) -> bool:
-    """Whether an aggregate of some terms may have another value if they come in another order."""
+    """Whether the value of an aggregate may depend on the order of its terms."""
     different = {text for text in texts if text is not None}
     if len(different) < 2 or function == "COUNT":
         return False

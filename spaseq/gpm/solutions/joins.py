@@ -51,7 +51,7 @@ class KeyIndex:
         return left, places if self._order is None else self._order[places]
 
     def count(self, columns: Sequence[Column], size: int) -> int:
-        """The number of pairs that `match` gives."""
+        """The number of pairs in the result of `match`."""
         probe = self._packed(columns, size, grow=False)
         low, high = (np.searchsorted(self._keys, probe, side) for side in ("left", "right"))
         return int((high - low).sum())
@@ -199,7 +199,7 @@ def pairs(left: Solutions, right: Solutions, *, sharing: bool = False) -> Pairs:
 
 
 def pair_count(left: Solutions, right: Solutions) -> int:
-    """The number of pairs of compatible solutions; a bound of it if variables may be unbound."""
+    """The number of pairs of compatible solutions; an upper bound if variables may be unbound."""
     shared = _shared(left, right)
     if _may_be_unbound(left, right, shared):
         return left.size * right.size

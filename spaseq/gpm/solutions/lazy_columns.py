@@ -1,5 +1,5 @@
-"""Columns of term codes while patterns are evaluated: translated between tables of terms, and made
-when somebody reads them.
+"""Columns of term codes during the evaluation of patterns: translation between tables, and lazy
+columns.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def translated(codes: Int32s, source: Lexicon, target: Lexicon, *, add: bool) ->
 
 
 def encoded(lexicon: Lexicon, texts: Sequence[str | None]) -> Int32s:
-    """The codes [n] of some terms, which the lexicon may get."""
+    """The codes [n] of some terms, which are added to the lexicon if new."""
     if None not in texts:
         return lexicon.encode(texts)  # type: ignore[arg-type]
     codes = np.full(len(texts), UNBOUND, np.int32)
@@ -48,8 +48,8 @@ def encoded(lexicon: Lexicon, texts: Sequence[str | None]) -> Int32s:
 class LazyColumn(ABC):
     """Codes [n] that are made once, when they are first read.
 
-    A column is in no cycle of references. So a batch's terms go with the last column that is made
-    of them, and their memory can be used again, even while no cyclic garbage is looked for.
+    A column is in no cycle of references. So a batch's terms are freed with the last column that
+    uses them, even while the garbage collector pauses.
     """
 
     __slots__ = ("_codes",)
@@ -71,7 +71,7 @@ class LazyColumn(ABC):
 
     @abstractmethod
     def _made(self) -> Int32s:
-        """The codes, made anew."""
+        """Make the codes."""
 
     def take(self, rows: Indices | Bools) -> LazyColumn:
         """The codes at the given rows, or where a mask is true."""
@@ -79,7 +79,7 @@ class LazyColumn(ABC):
 
 
 class ComputedColumn(LazyColumn):
-    """Codes that a function makes, which is forgotten then."""
+    """Codes from a function, which is called once."""
 
     __slots__ = ("_make",)
 
@@ -113,7 +113,7 @@ class LazyColumns(Mapping[str, Int32s]):
         return cls({v: ComputedColumn(partial(np.asarray, codes)) for v, codes in columns.items()})
 
     def column(self, variable: str) -> LazyColumn | None:
-        """A column, which may not have been made yet, None if there is none."""
+        """A column, possibly lazy, None if there is none."""
         return self._columns.get(variable)
 
     def __getitem__(self, variable: str) -> Int32s:
@@ -133,7 +133,7 @@ class LazyColumns(Mapping[str, Int32s]):
         return LazyColumns({v: column.take(rows) for v, column in self._columns.items()})
 
     def only(self, variables: Iterable[str]) -> LazyColumns:
-        """Some of the columns, as far as they are there."""
+        """Some of the columns, where present."""
         return LazyColumns({v: self._columns[v] for v in variables if v in self._columns})
 
     def with_column(self, variable: str, codes: Int32s) -> LazyColumns:
@@ -141,5 +141,5 @@ class LazyColumns(Mapping[str, Int32s]):
         return self.with_made(variable, ComputedColumn(lambda: codes))
 
     def with_made(self, variable: str, column: LazyColumn) -> LazyColumns:
-        """All columns and one more, which is made when it is read."""
+        """All columns and one more lazy column."""
         return LazyColumns({**self._columns, variable: column})

@@ -109,7 +109,7 @@ def ordered(
 
 
 def _ranks(terms: Sequence[str | None]) -> Int64s:
-    """The rank of each term under ORDER BY; terms that it holds equal have equal ranks."""
+    """The rank of each term under ORDER BY; terms that it holds equal share a rank."""
     keys = [order_key(term) for term in terms]
     ranks = np.zeros(len(terms), np.int64)
     rank, before = 0, None
@@ -139,7 +139,7 @@ def grouped(
 ) -> Solutions:
     """GROUP BY with aggregates. Without keys each event has one group, which may be empty.
 
-    `functions` are set functions by name that take the place of the usual ones.
+    `functions` are set functions by name that replace the usual ones.
     """
     group, first = _groups(solutions, list(keys))
     count = len(first)
@@ -167,7 +167,7 @@ def grouped(
 def _counted(
     solutions: Solutions, aggregate: ast.Aggregate, group: Indices, count: int, options: Options
 ) -> Int64s:
-    """What COUNT gives for each group."""
+    """The result of COUNT for each group."""
     if aggregate.operand is not None:
         texts, which = _values(solutions, aggregate.operand, options)
         numbers: dict[str | None, int] = {None: -1}

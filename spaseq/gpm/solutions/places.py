@@ -1,6 +1,6 @@
 """Joins by place: solutions of events with solutions that hold for every event, by a spatial index.
 
-The index stands on the latter, and is kept for all batches.
+The index is on the latter, and is kept for all batches.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Terms: TypeAlias = Sequence[str | None] | TextArray
 def joined_by_place(
     left: Solutions, right: Solutions, join: PlaceJoin, options: Options
 ) -> Solutions:
-    """The pairs of solutions that pass the test. They share no variable."""
+    """The pairs of solutions that pass the test. The sides share no variable."""
     terms, which = _places(left, join.asking, options)
     table = indexed(right, join.indexed, options)
     asking, partners = table.pairs(terms, join)

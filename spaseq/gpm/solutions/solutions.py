@@ -1,7 +1,6 @@
-"""Solution sequences in columns of term codes, and columns that are known without codes: rows of a
-table, and numbers.
+"""Solution sequences in columns of term codes, and columns without codes.
 
-The latter become codes of a batch's terms only if somebody asks for codes.
+The latter are rows of a table, or numbers. They become codes of a batch's terms on request only.
 """
 
 from __future__ import annotations
@@ -104,14 +103,14 @@ class Solutions:
 
 
 def taken(columns: Mapping[str, Int32s], rows: Indices | Bools) -> Mapping[str, Int32s]:
-    """All columns at some rows; columns that are made when they are read stay so."""
+    """All columns at some rows; lazy columns stay lazy."""
     if isinstance(columns, LazyColumns):
         return columns.take(rows)
     return {v: c[rows] for v, c in columns.items()}
 
 
 def only(columns: Mapping[str, Int32s], variables: Iterable[str]) -> Mapping[str, Int32s]:
-    """Some of the columns, as far as they are there; no column is read."""
+    """Some of the columns, where present; no column is read."""
     if isinstance(columns, LazyColumns):
         return columns.only(variables)
     return {v: columns[v] for v in variables if v in columns}
@@ -138,7 +137,7 @@ def none(lexicon: Lexicon, variables: Iterable[str] = (), *, of_events: bool = F
 
 
 class TableColumn(LazyColumn):
-    """What rows of a table that many batches use bind a variable to."""
+    """A column of rows of a table that many batches use."""
 
     __slots__ = ("_lexicon", "_table", "_variable", "rows")
 
@@ -234,7 +233,7 @@ class DecimalColumn(_ValueColumn):
 
 
 def lazy_column(columns: Mapping[str, Int32s], variable: str) -> LazyColumn | None:
-    """A variable's column if it may not have been made yet."""
+    """A variable's column if it may be lazy."""
     return columns.column(variable) if isinstance(columns, LazyColumns) else None
 
 
@@ -274,13 +273,13 @@ def _decimals_of(codes: Int32s, terms: Lexicon) -> Decimals | None:
 
 
 def may_be_whole(solutions: Solutions, variables: Sequence[str]) -> bool:
-    """Whether no column of a table says that some variable has other values than whole ones."""
+    """Whether all values of some variables may be whole numbers, judged by columns of tables."""
     columns = (lazy_column(solutions.columns, v) for v in variables if v in solutions.columns)
     return all(column.values is not None for column in columns if isinstance(column, TableColumn))
 
 
 def lazily_merged(left: Solutions, right: Solutions, rows: Indices, others: Indices) -> Solutions:
-    """The unions of paired solutions, whose columns are made when they are read."""
+    """The unions of paired solutions, with lazy columns."""
     columns = LazyColumns.of(left.columns).take(rows)
     for variable in right.columns:
         if variable not in columns:

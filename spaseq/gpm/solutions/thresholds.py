@@ -1,13 +1,12 @@
 """Joins by comparison: each event's solutions with the rows of a table whose bounds they meet.
 
 Without a key, the solutions of a batch are sorted by a variable's value once. A row of the table
-asks for a range of them, whatever the number of its bounds, so the join costs what it gives, and
-not every pair.
+selects a range of them, whatever the number of its bounds, so the cost of the join is the size of
+its result, not the number of pairs.
 
 With a key, the rows of the table are sorted by the variables that both sides have, and among equal
-ones by a bound. Each solution then asks for one range of them, so the join makes only the pairs
-that also pass the comparison. What the table adds to a solution is translated when somebody reads
-it.
+ones by a bound. Each solution then selects one range of them, so the join makes only the pairs that
+also pass the comparison. The table's columns of a solution are translated lazily.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from spaseq.rdf.terms.number_kinds import FLOAT, OTHER, UNKNOWN
 from spaseq.records import record
 
 _WIDER = 2.0**-22
-"""How far, relative to a number, a bound moves so that rounding to xsd:float hides no pair."""
+"""Relative shift of a bound, so that rounding to xsd:float hides no pair."""
 
 Order: TypeAlias = Literal["=", "<", "<=", ">", ">="]
 
@@ -100,7 +99,7 @@ class _Ranges:
     def _numeric(
         self, values: Float64s, bounds: Sequence[NumberColumn], numeric: Bools, wide: bool
     ) -> tuple[Indices, Indices]:
-        """(the first of the sorted numbers, how many) for each row of the table."""
+        """(the first of the sorted numbers, the count) for each row of the table."""
         low = np.zeros(len(numeric), np.intp)
         high = np.full(len(numeric), len(values), np.intp)
         for test, bound in zip(self._tests, bounds, strict=True):
@@ -131,7 +130,7 @@ class _Ranges:
 
 
 def numbers_of(solutions: Solutions, variable: str) -> NumberColumn:
-    """The numbers of a table's column, which many batches ask for."""
+    """The numbers of a table's column, cached for all batches."""
     key = ("numbers", variable)
     if key not in solutions.memo:
         solutions.memo[key] = doubles_of(solutions.columns[variable], solutions.lexicon)
@@ -154,7 +153,7 @@ def _is_equal_by_term(text: str) -> bool:
 class KeyedPairs:
     """Pairs as solutions, and the comparison that all of them may pass.
 
-    With `is_decided` all of them do pass it.
+    With `is_decided` all of them pass it.
     """
 
     solutions: Solutions
@@ -167,7 +166,7 @@ class _SortedTable:
     """The rows of a table in order of keys and bounds.
 
     `distinct` int32 [variables, keys] are the keys, and `keys` finds the number of one. The rows of
-    key i stand from `starts[i]` to `starts[i + 1]`, with ascending `bounds`.
+    key i are `starts[i]` to `starts[i + 1]`, with ascending `bounds`.
     """
 
     distinct: Int32s
@@ -210,7 +209,7 @@ def joined_by_key_and_value(
 def _table(
     right: Solutions, shared: Sequence[str], bound: str, bounds: NumberColumn
 ) -> _SortedTable | None:
-    """The table in order, which many batches ask for; None if a bound is no number."""
+    """The sorted table, cached for all batches; None if a bound is no number."""
     memo = ("sorted", bound, *shared)
     if memo not in right.memo:
         ordered = bool(is_number(bounds).all()) and not (bounds.kind == FLOAT).any()
@@ -232,7 +231,7 @@ def _sorted(right: Solutions, shared: Sequence[str], bounds: Float64s) -> _Sorte
 def _keys(
     table: _SortedTable, left: Solutions, right: Solutions, shared: Sequence[str]
 ) -> tuple[Indices, Indices]:
-    """(the rows of `left` whose keys the table has, the number of each one's key)."""
+    """(the rows of `left` whose keys the table has, the number of each key)."""
     if len(shared) > 1:
         columns = [left.columns[v] for v in shared]
         codes = [translated(c, left.lexicon, right.lexicon, add=False) for c in columns]
@@ -254,7 +253,7 @@ def _looked_up(table: _SortedTable, left: Solutions, right: Solutions, variable:
 
 
 def _numbered(table: _SortedTable, left: Solutions, right: Solutions, variable: str) -> Int32s:
-    """The same, if the table has fewer keys: they are looked up in the batch's terms."""
+    """As `_looked_up`, if the table has fewer keys: they are looked up in the batch's terms."""
     memo = ("key texts", variable)
     if memo not in right.memo:
         right.memo[memo] = SoughtTexts(right.lexicon.take(table.distinct[0]))

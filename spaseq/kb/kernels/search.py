@@ -15,7 +15,7 @@ from spaseq.compiled.decorators import inlined_device_function, kernel
 from spaseq.rdf.kernels.texts import text_hash
 from spaseq.rdf.kernels.vectors import folded_product, signed, word
 
-Array = Any  # numba tells writable arrays from others, mypy does not
+Array = Any  # numba distinguishes writable arrays, mypy does not
 
 _U = np.uint64
 _ODD = _U(0x9E3779B97F4A7C15)
@@ -90,7 +90,7 @@ def find_hashed(
     wanted: Array,
     absent: int,
 ) -> Array:
-    """What `find_sorted` gives, by `slots` that `hash_slots` has filled."""
+    """As `find_sorted`, by `slots` that `hash_slots` has filled."""
     codes = np.empty(len(ends), np.int32)
     mask = _U(len(slots) - 1)
     begin = 0

@@ -11,7 +11,7 @@ from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.compiled.decorators import inlined_device_function, kernel, lean_kernel
 
 FOR_EVER = 2**62
-"""The end of what holds in the end."""
+"""The end of intervals that hold at the end."""
 
 _BITS = 32
 _U = np.uint64
@@ -147,14 +147,15 @@ def intervals(
     """The times of the triples that n changes concern, in order: each change sees those before.
 
     Args:
-        known: [m] the triples that hold at first, as keys; ascend.
+        known: [m] the triples that hold at the start, as keys; ascend.
         s, o: [n] the codes of each change; o is -1 if all triples of the subject go.
         comes: [n] whether the triple comes or goes.
-        place: [n] the place of the change; ascends.
+        place: [n] the position of the change; ascends.
 
     Returns:
-        keys, since and until of each interval: places, -1 for triples that held at first, and
-        2^62 for those that hold in the end. Intervals of one triple ascend and do not overlap.
+        keys, since and until of each interval: positions, -1 for triples that held at the start,
+            and 2^62 for triples that hold at the end. Intervals of one triple ascend and do not
+            overlap.
     """
     n = len(s)
     subjects, count = np.empty(n, np.int64), 0
@@ -233,19 +234,19 @@ def holding(
     rows: Int64s,
     found: Int64s,
 ) -> int:
-    """Find the triples that hold at the places of n rows.
+    """Find the triples that hold at the positions of n rows.
 
     Args:
-        known: the triples that hold at first, as keys; ascend.
-        keys, since, until: triples that come or go, by key and time, as `intervals` gives them.
-        lowest: [n] the first key that a row asks for.
-        width: the number of keys from there on.
-        at: [n] the place of each row.
-        most: more triples are not counted.
-        rows, found: [room] output, the row and the key of each triple, as far as there is room.
+      known: the triples that hold at the start, as keys; ascend.
+      keys, since, until: triples that come or go, by key and time, from `intervals`.
+      lowest: [n] the first key of a row's look-up.
+      width: the number of keys from there on.
+      at: [n] the position of each row.
+      most: maximum number of triples counted.
+      rows, found: [room] output, the row and the key of each triple, while there is room.
 
     Returns:
-        the number of triples.
+      the number of triples.
     """
     total = 0
     for i in range(len(at)):

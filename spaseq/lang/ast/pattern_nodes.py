@@ -1,7 +1,7 @@
-"""Expressions, group graph patterns, and sequence expressions: how events follow each other.
+"""Expressions, group graph patterns, and sequence expressions.
 
-Expressions are those of SPARQL 1.1 section 17, and SPAseq's own functions; patterns and sub-queries
-those of sections 5 to 12.
+Expressions are defined in SPARQL 1.1 section 17, with SPAseq's functions in addition; patterns and
+sub-queries in sections 5 to 12.
 """
 
 from __future__ import annotations
@@ -314,12 +314,12 @@ OpKind: TypeAlias = L[";", ":", ","]
 
 @record
 class OperatorWords:
-    """What a sequence operator means, in words.
+    """The description of a sequence operator, in words.
 
     Attributes:
-        meaning: a sentence for editors.
-        ignored: the events that a run which waits there ignores.
-        legend: what stands below a picture.
+      meaning: a sentence for editors.
+      ignored: the events that a waiting run ignores there.
+      legend: the text below a picture.
     """
 
     meaning: str
@@ -357,7 +357,7 @@ class Op(Node):
 
 @record
 class Quantifier(Node):
-    """How often a step repeats, and how. `maximum` None means no upper bound.
+    """The quantifier of a step. `maximum` None means no upper bound.
 
     `+` is (1, None), `*` is (0, None) and `?` is (0, 1). A second `+` makes the loop `greedy`.
     `own` is the operator in brackets that joins the repetitions; `until` is the GPM that ends the

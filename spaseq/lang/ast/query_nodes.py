@@ -65,7 +65,7 @@ class Maintain(Node):
 
 
 Form: TypeAlias = Select | Construct | Maintain
-"""What an answer is."""
+"""The form of an answer."""
 
 
 @record
@@ -149,7 +149,7 @@ class FromKb(Node):
 
 @record
 class GpmSource(Ref):
-    """What a GPM stands on: a stream, a window, or the changes of a window."""
+    """The source of a GPM: a stream, a window, or the changes of a window."""
 
     change: L["NEW", "GONE"] | None = None
 

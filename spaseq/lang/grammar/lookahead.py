@@ -1,8 +1,8 @@
 """Parse functions made of the grammar's elements, for texts without errors.
 
 pyparsing tries one alternative after the other, and most of them fail. These functions do the same
-as the elements, but look at the next character first and try only what may begin with it. They note
-nothing: if a text does not match, pyparsing parses it, to find out where and why.
+as the elements, but look at the next character first and try only what may begin with it. They
+record no errors: if a text does not match, pyparsing parses it, to find the place and the reason.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ _SKIP = re.compile(_BLANKS).match
 
 
 def nodes_of(element: ParserElement, text: str, place: int) -> list[Any] | None:
-    """What `element`, made by `rules.whole`, finds from a place on; None if it does not match."""
+    """The nodes that `element`, made by `rules.whole`, finds at a position; None if it does not
+    match.
+    """
     nodes: list[Any] = []
     begin = _SKIP(text, place)
     assert begin is not None  # it matches the empty text
@@ -88,7 +90,7 @@ def _without_rule(element: ParserElement) -> Parse:
 
 
 def _scan_of(element: Terminal) -> Callable[[str, int], re.Match[str] | None]:
-    """What finds a terminal at a place, and the blanks after it."""
+    """A function that finds a terminal at a position, and the blanks after it."""
     pattern = f"({element.written}){_BLANKS}"
     return (re.compile(pattern) if pattern.isascii() else NamePattern(pattern)).match
 
@@ -98,7 +100,7 @@ def _terminal(element: Terminal) -> Parse:
 
     def parse(text: str, place: int, nodes: list[Any]) -> int:
         nonlocal scan
-        if scan is None:  # expressions are compiled when they are first needed
+        if scan is None:  # expressions are compiled at their first use
             scan = _scan_of(element)
         match = scan(text, place)
         if match is None:
@@ -110,7 +112,7 @@ def _terminal(element: Terminal) -> Parse:
 
 
 def _mark(element: Terminal) -> Parse:
-    """A terminal that makes no node: only the rule around it asks whether it was there."""
+    """A terminal that makes no node: only its presence matters."""
     scan = None
 
     def parse(text: str, place: int, nodes: list[Any]) -> int:
@@ -256,7 +258,7 @@ def _forward(element: Forward) -> Parse:
     return parse
 
 
-# --- what an element may begin with --------------------------------------------------------------
+# --- first characters of elements -----------------------------------------------------------------
 
 
 def _may_match(element: ParserElement, character: str) -> bool:
@@ -265,7 +267,7 @@ def _may_match(element: ParserElement, character: str) -> bool:
 
 @cache
 def _may_begin(element: ParserElement, character: str) -> bool:
-    """Whether what an element matches may begin with a character; "" is the end of the text."""
+    """Whether a match of an element may begin with a character; "" is the end of the text."""
     match element:
         case Terminal(begins=begins):
             return character in begins or character > "\x7f" if character else False

@@ -75,8 +75,8 @@ def terminal(
 ) -> ParserElement:
     """An element that matches a regular expression; error messages call it `name`.
 
-    The expression must not match the empty text. `begins` has the characters of ASCII that may come
-    first in what it matches.
+    The expression must not match the empty text. `begins` has the possible first ASCII characters
+    of a match.
     """
     return Terminal(pattern, name, make, begins)
 
@@ -86,8 +86,8 @@ def rule(
 ) -> ParserElement:
     """`element` as a rule that makes a node.
 
-    The rule calls `make(span, *nodes)` with what `element` matched, without punctuation. With
-    `keeps_one`, `make` returns a node that stands alone as it is, and need not be called for it.
+    The rule calls `make(span, *nodes)` with the nodes of `element`, without punctuation. With
+    `keeps_one`, `make` returns a single node unchanged, and need not be called for it.
     """
 
     def act(text: str, place: int, tokens: ParseResults) -> object:
@@ -163,7 +163,7 @@ def _iri_reference(text: str, span: Span) -> ast.Iri:
 
 _LETTERS, _DIGITS = string.ascii_letters, string.digits
 INITIALS = _LETTERS + "_"
-"""What names begin with."""
+"""The first characters of names."""
 
 VAR = terminal(
     lexical.VARIABLE, "a variable", lambda text, span: ast.Var(text[1:], span=span), "?$"
@@ -226,7 +226,7 @@ DATE_TIME = terminal(lexical.DATE_TIME, "a dateTime", Word, "-" + _DIGITS)
 
 
 def anonymous(span: Span, cell: int = 0) -> ast.BlankNode:
-    """A blank node without a label; its place, and the cell of its list, stand for the label."""
+    """A blank node without a label; its position, and the cell of its list, replace the label."""
     return ast.BlankNode(f"@{span.start}.{cell}", span=span)
 
 

@@ -92,7 +92,7 @@ VERB_SIMPLE = VAR | VERB_IRI
 
 @record
 class _Nested:
-    """A `[ ]`, `( )` or `<< >>`: the node that stands for it, and the triples inside."""
+    """A `[ ]`, `( )` or `<< >>`: its node, and the triples inside."""
 
     span: Span
     head: ast.Term

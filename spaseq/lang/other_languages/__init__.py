@@ -1,1 +1,1 @@
-"""What to write instead of the syntax of SQL, FlinkCEP, Esper and their relatives."""
+"""Replacements for the syntax of SQL, FlinkCEP, Esper and related languages."""

@@ -15,7 +15,7 @@ from spaseq.text_patterns import late_pattern
 
 @record
 class Advice:
-    """What to write instead of the text of a span; `written` is that text or what it begins."""
+    """A replacement for the text of a span; `written` is that text or its beginning."""
 
     span: Span
     written: str
@@ -24,7 +24,8 @@ class Advice:
 
 @record
 class Place:
-    """Where a parse failed: at the lexeme `index`, at the offset `start`, and what may stand there.
+    """The place of a failed parse: the lexeme `index`, the offset `start`, and the expected
+    elements.
 
     `where` is the name of the section, as in "the sequence".
     """

@@ -199,7 +199,7 @@ def _on_loop(place: Place) -> Advice | None:
 
 
 def _reluctant(place: Place) -> str:
-    """What to write instead of a quantifier with `?` behind it."""
+    """The replacement of a quantifier with `?` behind it."""
     first = next((i for i in range(-1, -7, -1) if not place.is_punct(-1, "}")
                   or place.is_punct(i, "{")), -1)  # fmt: skip
     name = place.name(first - 1, "B")
@@ -288,7 +288,7 @@ def foreign_query(lexemes: Sequence[Lexeme]) -> Advice | None:
 
 
 def _rsp_query(lexemes: Sequence[Lexeme]) -> Advice | None:
-    """Advice on windows of RSP-QL or C-SPARQL, where no sequence is asked for."""
+    """Advice on windows of RSP-QL or C-SPARQL, in a query without a sequence."""
     if any(lexeme.keyword == "SEQ" for lexeme in lexemes):
         return None
     for lexeme, following in pairwise(lexemes):
@@ -300,12 +300,12 @@ def _rsp_query(lexemes: Sequence[Lexeme]) -> Advice | None:
 
 
 def instead_of_sequence(lexemes: Sequence[Lexeme]) -> Advice | None:
-    """Advice on what stands in the place of SEQ."""
+    """Advice on a clause in the place of SEQ."""
     return _called(lexemes, "PATTERN") or _called(lexemes, "EVENT")
 
 
 def foreign_window(lexemes: Sequence[Lexeme]) -> bool:
-    """Whether another word stands in the place of WITHIN; `advice_on` says what to write."""
+    """Whether another word is in the place of WITHIN; `advice_on` has the replacement."""
     if any((a.keyword, b.keyword) == ("FROM", "WINDOW") for a, b in pairwise(lexemes)):
         return False
     words = ("WINDOW", "RANGE")

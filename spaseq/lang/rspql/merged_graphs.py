@@ -25,9 +25,9 @@ TIMESTAMP = "http://larkc.eu/csparql/sparql/jena/ext#timestamp"
 
 @dataclass
 class Places:
-    """Where the triple patterns of a group are matched.
+    """The graphs in which the triple patterns of a group are matched.
 
-    `window` says that it is the union graph of the window; `streams` are events of one stream of
+    `window` says that the union graph of the window is one; `streams` are events of one stream of
     it, with the range in milliseconds if that is shorter than the window's; `stored` are graphs of
     the knowledge base.
     """
@@ -62,9 +62,10 @@ class Rewriter:
         places: Places,
         of_block: Callable[[ast.GraphGraphPattern], Sequence[Places]],
     ) -> ast.GroupGraphPattern:
-        """The group with its triple patterns at their places, and those of WINDOW at `of_block`'s.
+        """The group with its triple patterns in their graphs, and the patterns of WINDOW in those
+        of `of_block`.
 
-        A block with several places is the union of them.
+        A block with several graphs becomes a union.
         """
 
         def change(inner: ast.Node) -> ast.Node | None:
@@ -179,7 +180,7 @@ _JOINED = (
 
 
 def flattened(group: ast.GroupGraphPattern) -> ast.GroupGraphPattern:
-    """The group without braces that change nothing: around one group, or around what is joined."""
+    """The group without redundant braces: around one group, or around the operands of a join."""
     elements: list[ast.Element] = []
     given = [rewritten(e, _flattened) for e in group.elements]
     others = [e for e in given if not isinstance(e, ast.GroupGraphPattern)]
@@ -224,8 +225,7 @@ def term_variables(triples: Iterable[ast.Triple]) -> list[str]:
 def with_times(select: ast.SubSelect) -> ast.SubSelect:
     """The query with a variable for each call, which a sub-SELECT over the events binds.
 
-    The sub-SELECT stands in the group of the FILTER or BIND that calls, or else in the whole
-    pattern.
+    The sub-SELECT is in the group of the calling FILTER or BIND, or else in the whole pattern.
     """
     if not any(map(_is_call, walk(select))):
         return select
@@ -271,7 +271,7 @@ class _Times:
         return replace(node, elements=(*times.elements, *made))
 
     def named(self, node: ast.Node) -> ast.Node | None:
-        """The variable that stands for a call."""
+        """The variable of a call."""
         if not isinstance(node, ast.FunctionCall) or not _is_call(node) or len(node.args) != 3:
             return None
         if node.args not in self.names:

@@ -1,4 +1,4 @@
-"""What a reader of a translation must know: where its answers differ, and what it needs."""
+"""Remarks on a translation for its reader: differences of its answers, and its requirements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def remarks(
 ) -> Iterator[str]:
     """A sentence for each difference from an RSP engine's answers, and for each stored graph.
 
-    `select` is what is translated, `used` are the windows that it reads.
+    `select` is the translated query, `used` are the windows that it reads.
     """
     form = query.form.kind
     if any(not window.extent.each_event for window in used):

@@ -1,8 +1,7 @@
-"""The parts of an RSP-QL or C-SPARQL query that SPARQL does not have, and their grammar: SPARQL's,
-with windows in FROM and REGISTER. Reads the text of such a query, and resolves its names.
+"""Reads a query of RSP-QL or C-SPARQL: SPARQL's grammar, with windows in FROM and REGISTER.
 
-The grammar takes the form of rsp4j, and those of earlier drafts. GRAPH is written for WINDOW
-before, so that patterns are SPARQL's.
+The grammar accepts the form of rsp4j, and of earlier drafts. WINDOW is first replaced by GRAPH, so
+that patterns are SPARQL's.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _UNITS = {"D": 86_400_000, "H": 3_600_000, "M": 60_000, "S": 1000, "MS": 1}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(MS|[DHMS])")
 
 BASE = "http://example.org/"
-"""What relative IRIs are resolved against without BASE."""
+"""The base IRI without BASE."""
 
 _NO_COUNTERPART = {
     ("UNDER", "ENTAILMENT"): "entailment is an option of spaseq run (--entailment rdfs)",
@@ -75,7 +74,7 @@ class Length(ast.Node):
 
 @record
 class WindowExtent(ast.Node):
-    """What stands in the brackets of a window; `strange` says what has no counterpart here."""
+    """The extent of a window in brackets; `strange` names a part without a counterpart here."""
 
     length_ms: int = 0
     slide_ms: int = 0
@@ -111,7 +110,9 @@ class Register(ast.Node):
 
 @record
 class AnswerForm(ast.Node):
-    """What a query gives; `operator` is the one behind SELECT or CONSTRUCT, in older drafts."""
+    """The form of a query's answers; `operator` is the one after SELECT or CONSTRUCT, in older
+    drafts.
+    """
 
     kind: L["SELECT", "CONSTRUCT", "ASK"]
     operator: str | None
@@ -122,8 +123,8 @@ class AnswerForm(ast.Node):
 class RspQuery(ast.Node):
     """A query with its names resolved.
 
-    `select` has what SPARQL has: the projection, the pattern and the solution modifiers. Its WINDOW
-    blocks stand there as GRAPH, at the offsets `blocks`.
+    `select` has the SPARQL parts: the projection, the pattern and the solution modifiers. Its
+    WINDOW blocks are GRAPH there, at the offsets `blocks`.
     """
 
     prologue: ast.Prologue
@@ -251,11 +252,11 @@ QUERY = whole(
 
 
 def read(source: QueryText, base: str | None = None) -> tuple[RspQuery, Findings]:
-    """The query, and what was found so far: warnings.
+    """The query, and the warnings so far.
 
     Args:
         source: the text of the query.
-        base: what relative IRIs are resolved against if the query has no BASE.
+        base: the base IRI if the query has no BASE.
 
     Raises:
         QueryError: with the errors of the query.
@@ -284,7 +285,7 @@ def stop(findings: Findings) -> None:
 
 
 def _strange(lexemes: Sequence[Lexeme]) -> Iterator[tuple[str, Span]]:
-    """What other languages and drafts have, and RSP-QL has not."""
+    """Findings about syntax of other languages and drafts that RSP-QL does not have."""
     depth = 0
     for lexeme, following in pairwise([*lexemes, *lexemes[-1:]]):
         depth += lexeme.is_punct("{") - lexeme.is_punct("}")
@@ -365,7 +366,7 @@ def _whole(parts: Sequence[Any]) -> Span:
 
 
 def _relative(nodes: Sequence[ast.Node], but: Collection[ast.Node | None]) -> bool:
-    """Whether an IRI is relative, but for some."""
+    """Whether an IRI is relative, with some exceptions."""
     inner = (i for node in nodes for i in walk(node))
     iris = (i for i in inner if isinstance(i, ast.Iri) and i not in but)
     return any(not is_absolute(iri.value) for iri in iris)

@@ -14,17 +14,16 @@ _WIDTH = 100
 
 
 def translate_text(text: str, name: str = "<query>", base: str | None = None) -> str:
-    """The spaseq query that says the same, with comments on what differs.
+    """The equivalent spaseq query, with comments on differences.
 
     Args:
         text: the query.
         name: the name of the query in messages, usually its path.
-        base: what relative IRIs are resolved against if the query has no BASE; by default
-            `http://example.org/`.
+        base: the base IRI if the query has no BASE; by default `http://example.org/`.
 
     Raises:
-        QueryError: the text is no such query, or something in it has no counterpart; each error has
-            its place.
+        QueryError: the text is no such query, or a part has no counterpart; each error has its
+            place.
 
     >>> print(translate_text("SELECT ?s FROM STREAM <http://e/s> [RANGE 1m STEP 10s] "
     ...                      "WHERE { ?s <http://e/p> 1 }"), end="")

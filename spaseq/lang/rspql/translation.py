@@ -29,7 +29,7 @@ _NAMES = ("A", "B", "C", "D", "E", "F", "G")
 
 @record
 class Translated:
-    """A query, and what its reader must know: where its answers differ, and what it needs."""
+    """A translated query, and the remarks for its reader."""
 
     query: ast.Query
     notes: tuple[str, ...]
@@ -114,7 +114,7 @@ class _Translation:
             self.refuse(message, query.select.pattern)
 
     def _check_graphs(self) -> None:
-        """Refuse GRAPH of what no FROM NAMED names."""
+        """Refuse GRAPH of graphs without FROM NAMED."""
         known = [graph.iri.value for graph in self.query.graphs if graph.named]
         for node in walk_patterns(self.query.select):
             if not isinstance(node, ast.GraphGraphPattern) or node in self.blocks:
@@ -227,7 +227,7 @@ class _Translation:
         return gpms
 
     def _on_events(self, used: Sequence[StreamWindow]) -> list[ast.Gpm]:
-        """One GPM on one window for all streams, which looks at the events of each stream."""
+        """One GPM on one window for all streams, with the events of each stream apart."""
         self._equal(used, False, "WINDOW blocks of one query")
         longest = max(window.extent.length_ms for window in used)
         name = self._window(used)
@@ -290,7 +290,7 @@ class _Translation:
         return flattened(new_pattern)
 
     def _check_name(self, name: ast.Var) -> None:
-        """WINDOW ?w stands for any window, and ?w has no value."""
+        """WINDOW ?w matches any window, and ?w has no value."""
         select = self.query.select
         names = [n for n in walk(select) if isinstance(n, ast.Var) and n.name == name.name]
         inside = {id(block.name) for block in self.blocks}
@@ -408,7 +408,7 @@ def _counts(node: ast.Node) -> bool:
 
 
 def _with_meanings(select: ast.SubSelect) -> ast.SubSelect:
-    """The query with expressions for the names of SELECT that stand in HAVING."""
+    """The query with the expressions of SELECT instead of their names in HAVING."""
     named = {i.var.name: i.expr for i in select.items or () if i.var and i.expr is not None}
     known = pattern_variables(select.pattern)
 

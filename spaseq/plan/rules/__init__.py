@@ -1,6 +1,6 @@
-"""The rules by which a plan is made fast, each a function from plan to plan.
+"""The optimisation rules, each a function from plan to plan.
 
-Answers are the same without any of them. A rule is called by the name of its function, with
+Answers are the same without any of them. The name of a rule is the name of its function, with
 hyphens; `explain` shows the first line of its docstring.
 """
 
@@ -44,15 +44,15 @@ RULES: tuple[Rule, ...] = (
     pruned_columns,
     query_families,
 )
-"""In the order in which they are applied.
+"""The rules, in the order of their application.
 
-`awaited_requests` changes GPMs, and `kept_groups` what stage 1 hands on for windows: both come
-first. `pruned_columns` looks at the key of the evaluator that the three rules before it choose.
+`awaited_requests` changes GPMs, and `kept_groups` the content of windows: both come first.
+`pruned_columns` reads the key of the evaluator that the three rules before it choose.
 """
 
 
 def name_of(rule: Rule) -> str:
-    """The name of a rule, as `--disable` takes it."""
+    """The name of a rule, as in `--disable`."""
     return rule.__name__.replace("_", "-")
 
 
@@ -60,7 +60,7 @@ NAMES = tuple(map(name_of, RULES))
 
 
 def known_rules(names: Iterable[str]) -> frozenset[str]:
-    """The names, if there are rules of all these names.
+    """Check that there are rules of these names.
 
     Raises:
         UsageError: there is no rule of some name.

@@ -7,7 +7,7 @@ from spaseq.plan.sequencing import with_gpms
 
 
 def awaited_requests(plan: QueryPlan) -> QueryPlan:
-    """An endpoint is asked about a pushed event only if a partial match awaits the event.
+    """A pushed event causes a request to an endpoint only if a partial match awaits the event.
 
     >>> from spaseq.compile import CompileOptions, compile_query
     >>> query = '''SELECT * WITHIN 1 HOURS FROM STREAM S <http://e/s> SEQ(A; B) {

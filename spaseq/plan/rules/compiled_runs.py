@@ -10,7 +10,7 @@ from spaseq.plan.sharing import obstacle_of_correlation
 
 
 def compiled_runs(plan: QueryPlan) -> QueryPlan:
-    """Compiled code moves runs on, a batch of solutions at a time, if a kernel can.
+    """Compiled code advances runs, a batch of solutions at a time, if a kernel can.
 
     >>> from spaseq.compile import CompileOptions, compile_query
     >>> query = '''SELECT * WITHIN 1 HOURS FROM STREAM S <http://e/s> SEQ(A; B) {

@@ -20,7 +20,7 @@ from spaseq.plan.split_patterns import reads
 
 
 def kept_groups(plan: QueryPlan) -> QueryPlan:
-    """Groups and joins of EVENT are kept from window to window: a close costs what changed.
+    """Groups and joins of EVENT are kept from window to window: a close costs only the changes.
 
     >>> from spaseq.compile import CompileOptions, compile_query
     >>> query = '''SELECT * FROM STREAM S <http://e/s> FROM WINDOW W ON S RANGE 1 HOURS
@@ -41,7 +41,7 @@ def kept_groups(plan: QueryPlan) -> QueryPlan:
 
 
 def keeping(plan: QueryPlan, chosen: Sequence[int]) -> QueryPlan:
-    """The plan with nothing kept but of the chosen GPMs (indexes)."""
+    """The plan that keeps groups and joins only of the chosen GPMs (indexes)."""
     patterns = plan.patterns
     anew = {
         source.window
@@ -66,10 +66,10 @@ def keeping(plan: QueryPlan, chosen: Sequence[int]) -> QueryPlan:
 
 
 def keeping_lasting(plan: QueryPlan, graphs: Collection[str]) -> QueryPlan:
-    """The plan with nothing kept of GPMs that read some graphs (IRIs), which may change.
+    """The plan that keeps nothing of GPMs that read some graphs (IRIs), which may change.
 
-    What is kept of an event was joined with the graphs as they were then, not as they are at a
-    close. Groups are kept if they are joined with the graphs, as that is done at a close.
+    The kept part of an event was joined with the graphs at that time, not at a close. Groups that
+    are joined with the graphs stay, as that join is done at a close.
     """
     if not (graphs and plan.inputs.windows):  # the plan of a member need not be made
         return plan
@@ -80,7 +80,9 @@ def keeping_lasting(plan: QueryPlan, graphs: Collection[str]) -> QueryPlan:
 
 
 def reason_against(plan: QueryPlan, gpm: GpmPlan) -> str | None:
-    """Why a GPM on windows is evaluated anew at each close; None if its groups or join are kept."""
+    """The reason why a GPM on windows is evaluated anew at each close; None if its groups or join
+    are kept.
+    """
     for_all = window_groups.reason_for_all(plan, gpm)
     if for_all is not None:
         return for_all
@@ -90,7 +92,7 @@ def reason_against(plan: QueryPlan, gpm: GpmPlan) -> str | None:
 
 
 def _kept(plan: QueryPlan, number: int, contents: list[ContentPlan]) -> KeptGroups | KeptJoin:
-    """What is kept of a GPM (an index), made of contents, which are added."""
+    """The kept part of a GPM (an index), made of contents, which are added."""
     gpm = plan.patterns.gpms[number]
     if window_groups.group_of(gpm.pattern) is not None:
         content = window_groups.content_of(plan, gpm)
@@ -112,7 +114,7 @@ def _kept(plan: QueryPlan, number: int, contents: list[ContentPlan]) -> KeptGrou
 
 
 def _placed(contents: list[ContentPlan], content: ContentPlan) -> int:
-    """The place of a content among some, to which it is added unless an equal one is there."""
+    """The index of a content among some, to which it is added unless an equal one is there."""
     for place, known in enumerate(contents):
         same = known.gpm.pattern, known.gpm.streams, known.gpm.variables, known.operands
         if same == (content.gpm.pattern, content.gpm.streams, content.gpm.variables,

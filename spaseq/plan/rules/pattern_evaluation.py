@@ -18,7 +18,7 @@ from spaseq.plan.query_plan import QueryPlan
 def virtual_triples(plan: QueryPlan) -> QueryPlan:
     """Triple patterns over lifted events are evaluated on the columns of the rows, without triples.
 
-    Events that no row has been lifted to are evaluated as without this rule.
+    Events without a lift are evaluated as without this rule.
     """
     return _with_evaluation(plan, virtual=True)
 
@@ -29,17 +29,17 @@ def rare_triples_first(plan: QueryPlan) -> QueryPlan:
 
 
 def shared_patterns(plan: QueryPlan) -> QueryPlan:
-    """Triple patterns that several GPMs have in common are evaluated once."""
+    """Triple patterns that several GPMs share are evaluated once."""
     return _with_evaluation(plan, shared=True)
 
 
 def lazy_operands(plan: QueryPlan) -> QueryPlan:
-    """OPTIONAL, paths, EXISTS and the like wait until the triple patterns of their group match."""
+    """OPTIONAL, paths, EXISTS and others wait until the triple patterns of their group match."""
     return _with_evaluation(plan, lazy=True)
 
 
 def indexed_places(plan: QueryPlan) -> QueryPlan:
-    """FILTERs that compare an event's place with places of the KB ask a spatial index."""
+    """FILTERs that compare an event's place with places of the KB use a spatial index."""
     return _with_evaluation(plan, places=True)
 
 

@@ -11,10 +11,10 @@ from spaseq.plan.query_plan import AnswerPlan, QueryPlan
 
 
 def pruned_columns(plan: QueryPlan) -> QueryPlan:
-    """Stage 1 does not hand on the values that neither the sequence nor the answers ask for.
+    """Stage 1 drops the values that neither the sequence nor the answers need.
 
-    It has to hand them on for an event with several solutions, which they tell apart, and for a
-    correlated GPM.
+    It keeps them for an event with several solutions, which they distinguish, and for a correlated
+    GPM.
 
     >>> from spaseq.compile import CompileOptions, compile_query
     >>> query = '''SELECT ?y WITHIN 1 HOURS FROM STREAM S <http://e/s> SEQ(A; B) {
@@ -35,7 +35,7 @@ def pruned_columns(plan: QueryPlan) -> QueryPlan:
 
 
 def _read(plan: QueryPlan) -> Iterator[str]:
-    """The variables that something outside their GPM reads."""
+    """The variables that are read outside their GPM."""
     sequence = plan.sequence
     yield from (*sequence.evaluator.key, *sequence.partition, *(sequence.key.variables or ()))
     yield from plan.patterns.columns.numbers
@@ -56,7 +56,7 @@ def _bound_twice(plan: QueryPlan) -> Iterator[str]:
 
 
 def _shown(answers: AnswerPlan) -> Iterator[str]:
-    """The variables that answers are made of."""
+    """The variables of the answers."""
     for item in answers.projection:
         yield from (item.name,) if item.expr is None else mentions(item.expr)
     for computed in answers.computed:

@@ -15,7 +15,7 @@ from spaseq.plan.query_plan import ContentPlan, GpmPlan, QueryPlan
 
 
 def pushed_predicates(plan: QueryPlan) -> QueryPlan:
-    """Readers keep only the triples of an event that the query can look at.
+    """Readers keep only the triples of an event that the query can read.
 
     >>> from spaseq.compile import CompileOptions, compile_query
     >>> query = '''SELECT * WITHIN 1 HOURS FROM STREAM S <http://e/s> SEQ(A) {

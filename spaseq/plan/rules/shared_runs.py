@@ -19,7 +19,7 @@ from spaseq.plan.sharing import (
 
 
 def shared_runs(plan: QueryPlan) -> QueryPlan:
-    """Partial matches share their parts if no step looks at the event of another.
+    """Partial matches share their parts if no step reads the event of another.
 
     >>> from spaseq.compile import CompileOptions, compile_query
     >>> query = '''SELECT * WITHIN 1 HOURS FROM STREAM S <http://e/s> SEQ(A; B+) {

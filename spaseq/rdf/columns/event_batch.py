@@ -45,7 +45,7 @@ class NameForm:
 
     @property
     def field(self) -> pa.Field:
-        """The Arrow column `event` of such names."""
+        """The Arrow column `event` of these names."""
         ends = {"prefix": self.prefix, "suffix": self.suffix}
         return pa.field("event", self.kind, metadata=ends if self != WHOLE else None)
 
@@ -68,13 +68,13 @@ class GraphNames(Protocol):
         """The names of some events."""
 
     def read(self, events: Indices | Int64s, /) -> EventNames:
-        """The names of some events, which need the buffer no longer."""
+        """Read the names of some events, which then do not need the buffer."""
 
 
 class EventNames(Sequence["str | None"]):
     """The names of n events, None where an event has none.
 
-    Only this class knows the form in which they are stored.
+    Only this class depends on their stored form.
 
     >>> names = EventNames.between("http://e/", pa.array([7, 8]), "#it")
     >>> import numpy as np
@@ -100,14 +100,14 @@ class EventNames(Sequence["str | None"]):
 
     @classmethod
     def between(cls, prefix: str, values: Any, suffix: str) -> EventNames:
-        """Names with a part of their own between two texts: an Arrow array [n] without null."""
+        """Names with a distinct part between two common texts: an Arrow array [n] without null."""
         if not pa.types.is_integer(values.type):
             values = values.cast(_TEXT)
         return cls(values, NameForm(values.type, prefix, suffix))
 
     @classmethod
     def none(cls, size: int) -> EventNames:
-        """The names of events that have none."""
+        """The names of events without names."""
         return cls(pa.nulls(size, _TEXT)) if size else NO_NAMES
 
     @classmethod
@@ -143,7 +143,7 @@ class EventNames(Sequence["str | None"]):
     read = take
 
     def apart(self, start: int, size: int) -> EventNames:
-        """Some names in memory of their own: a slice keeps and pickles what it was cut from."""
+        """A copy of some names: a slice keeps and pickles the whole array."""
         return EventNames(pa.concat_arrays([self._values.slice(start, size)]), self.form)
 
     def texts(self) -> list[str | None]:
@@ -184,7 +184,7 @@ NO_NAMES = EventNames(NO_TEXTS)
 
 
 def common_form(parts: Sequence[EventNames]) -> NameForm:
-    """The form that all parts have, else WHOLE."""
+    """The common form of all parts, else WHOLE."""
     first = parts[0].form
     return first if all(part.form == first for part in parts) else WHOLE
 
@@ -206,8 +206,8 @@ class EventBatch:
     p: Int32s  # [m]
     o: Int32s  # [m]
     terms: Sequence[str]  # code -> N-Triples text
-    skipped: int = 0  # triples that were read but not kept: no query names their predicates
-    filtered: int = 0  # rows that were read with these events, and are none by their lift
+    skipped: int = 0  # triples that were read but dropped: no query names their predicates
+    filtered: int = 0  # rows read with these events that gave none
     skipped_groups: int = 0  # row groups of Parquet that were not read
 
     def __len__(self) -> int:
@@ -215,7 +215,7 @@ class EventBatch:
 
     @property
     def triples(self) -> int:
-        """How many triples were read."""
+        """Number of triples read."""
         return len(self.s) + self.skipped
 
     def part(self, first: int, end: int) -> EventBatch:
@@ -257,7 +257,7 @@ class EventBatch:
         )
 
     def with_k(self, k: Int32s) -> EventBatch:
-        """The same events with other second components of their instants [n]."""
+        """The events with other values of k [n]."""
         return replace(self, k=k)
 
     def with_time(self, time: Int64s) -> EventBatch:

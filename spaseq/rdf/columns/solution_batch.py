@@ -1,10 +1,8 @@
-"""Solutions of graph patterns on events: in columns, in order, and as Arrow bytes on disk and on
-the way.
+"""Solutions of graph patterns on events: in columns, in order, and as Arrow bytes.
 
-Columns may share their tables of terms: what is done with the terms is done once for all. Rows of
-columns of integers have an order and distinct ones as `np.lexsort` and `np.unique` of a table's
-rows give them. But the one sorts by each column, and the other compares rows byte by byte, which
-takes four and ten times as long.
+Columns may share their tables of terms: work on the terms is done once for all. `np.lexsort` and
+`np.unique` would give the order and the distinct rows of integer columns. But the former sorts by
+each column, and the latter compares rows byte by byte, which takes four and ten times as long.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ def row_keys(columns: Sequence[Any]) -> Int64s:
 
 
 def _keys(columns: Sequence[Any]) -> tuple[Int64s, int]:
-    """(the keys [n] of rows, a number above all of them)."""
+    """(the keys [n] of rows, an upper bound of the keys)."""
     key, keys = np.zeros(len(columns[0]), np.int64), 1
     if not len(key):
         return key, keys
@@ -64,7 +62,7 @@ def row_order(columns: Sequence[Any]) -> Indices:
     rows = len(key)
     if not rows or keys * rows >= _MOST:
         return np.argsort(key, kind="stable")
-    order = key * rows + np.arange(rows)  # to sort numbers takes a seventh of the time
+    order = key * rows + np.arange(rows)  # sorting numbers takes a seventh of the time
     order.sort()
     order %= rows
     return order
@@ -76,7 +74,7 @@ def first_rows(columns: Sequence[Any]) -> Indices:
 
 
 def grouped_rows(columns: Sequence[Any]) -> tuple[Indices, Indices]:
-    """(the first row of each distinct one, the place [n] of each row among the distinct ones)."""
+    """(the first row of each distinct one, the index [n] of each row among the distinct ones)."""
     _, first, which = np.unique(row_keys(columns), return_index=True, return_inverse=True)
     return first, which
 
@@ -115,7 +113,7 @@ def compact_columns(columns: Sequence[TermColumn]) -> list[TermColumn]:
 
 
 def texts_of_columns(columns: Sequence[TermColumn]) -> list[list[str | None]]:
-    """The texts of each column, None where unbound; a table that they mostly use is read once."""
+    """The texts of each column, None where unbound; a mostly used table is read once."""
     tables: dict[int, list[str | None]] = {}
     texts = []
     for column in columns:
@@ -133,7 +131,7 @@ def texts_of_columns(columns: Sequence[TermColumn]) -> list[list[str | None]]:
 def _by_table(
     parts: Sequence[Sequence[TermColumn]], of: Callable[[Sequence[TermColumn]], TermColumn]
 ) -> list[TermColumn]:
-    """What `of` makes of the parts of each column; those with the same tables are one for it."""
+    """The results of `of` for the parts of each column; columns with the same tables share one."""
     alike: dict[object, list[int]] = {}
     for number, columns in enumerate(zip(*parts, strict=True)):
         tables = tuple([column.table for column in columns])
@@ -158,7 +156,7 @@ def _by_table(
 
 
 def _stacked(columns: Sequence[TermColumn]) -> TermColumn:
-    """The rows of columns that share their terms, one column after the other."""
+    """The rows of columns that share their terms, column by column."""
     return TermColumn(np.concatenate([column.codes for column in columns]), columns[0].terms)
 
 
@@ -176,8 +174,8 @@ class SolutionBatch:
         numbers: by variable, the same terms as float64, for variables that conditions between
             steps compare.
 
-    `values` and `numbers` have the variables of `PatternPlan.columns`, which later stages need.
-    Rows come in no particular order; a stage keeps the order of its input.
+    `values` and `numbers` have the variables of `PatternPlan.columns`. Rows come in no particular
+    order; a stage keeps the order of its input.
     """
 
     stream: Int32s
@@ -200,7 +198,7 @@ class SolutionBatch:
         return sum(int(column.nbytes) for column in columns)
 
     def texts(self, variable: str, rows: RowSelection = slice(None)) -> list[str | None]:
-        """The N-Triples texts that some rows bind a variable to, None where it is unbound."""
+        """The N-Triples texts of a variable in some rows, None where it is unbound."""
         return self.values[variable].texts(rows)
 
     @classmethod
@@ -341,7 +339,7 @@ class SolutionCodec:
     def decode(self, data: Any, *, check: bool = False) -> SolutionBatch:
         """The rows of bytes, or of a buffer, which stays in use.
 
-        `check` looks at every offset and index; pa.ArrowInvalid if one is wrong.
+        `check` verifies every offset and index; pa.ArrowInvalid if one is wrong.
         """
         with pa.ipc.open_stream(data) as reader:
             batch = reader.read_next_batch()

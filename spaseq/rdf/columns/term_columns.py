@@ -1,7 +1,7 @@
 """Columns of terms and of numbers.
 
-A term column stores each distinct text once, in Arrow memory. It makes a Python object per row only
-for the rows that a caller asks for.
+A term column stores each distinct text once, in Arrow memory. It makes Python objects only for
+requested rows.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def text_array(texts: Sequence[str | None]) -> TextArray:
 
 
 def take_texts(array: TextArray, rows: RowSelection) -> TextArray:
-    """The rows of an Arrow array."""
+    """Some rows of an Arrow array."""
     if isinstance(rows, slice):
         start, end, _ = rows.indices(len(array))
         return array.slice(start, max(end - start, 0))
@@ -93,7 +93,7 @@ def distinct_codes(codes: Ints, limit: int) -> tuple[Indices, Indices]:
 
 
 NO_VALUE = -(2**63)
-"""It stands for an unbound term among numbers."""
+"""The value of an unbound term among numbers."""
 
 INTEGER_TYPE, DECIMAL_TYPE = f"^^<{XSD}integer>", f"^^<{XSD}decimal>"
 
@@ -125,8 +125,8 @@ class TermColumn:
     are. Codes of two columns are comparable only if `terms` is the same object. `terms` may contain
     texts that no row uses.
 
-    A computed number is mostly compared only. So a column of whole numbers, or of decimals, is
-    stored as these, and `codes` and `terms` are made when they are first read.
+    A computed number is mostly only compared. So a column of whole numbers, or of decimals, stores
+    numbers, and `codes` and `terms` are made when they are first read.
 
     >>> TermColumn.of_integers(np.array([7, NO_VALUE, -8])).texts(slice(1, 3))
     [None, '"-8"^^<http://www.w3.org/2001/XMLSchema#integer>']
@@ -181,7 +181,7 @@ class TermColumn:
 
     @property
     def table(self) -> int | None:
-        """A number that columns share which share `terms`; None if there are no terms yet."""
+        """A number shared by columns with the same `terms`; None if there are no terms yet."""
         return None if self._codes is None else id(self._terms)
 
     @property
@@ -201,7 +201,7 @@ class TermColumn:
 
     @property
     def identities(self) -> Int32s | Int64s:
-        """[n] numbers that are equal where terms are, and the least where unbound."""
+        """[n] numbers that are equal for equal terms, and the least where unbound."""
         return self._values if self._codes is None else self._codes  # type: ignore[return-value]
 
     def _make(self) -> None:
@@ -211,7 +211,7 @@ class TermColumn:
         unbound = int(len(distinct) > 0 and distinct[0] == NO_VALUE)
         texts_of = decimal_texts if self._are_decimals else integer_texts
         self._terms = text_array(texts_of(distinct[unbound:]))
-        # Last, as another thread may look whether there are codes; -1 is UNBOUND.
+        # Last, as another thread may check whether there are codes; -1 is UNBOUND.
         self._codes = (which.reshape(-1) - unbound).astype(np.int32)
 
     def __len__(self) -> int:
@@ -343,7 +343,7 @@ class TermColumn:
 
 
 def _of_few(texts: Sequence[str | None]) -> TermColumn:
-    """What `TermColumn.of` makes, in less time if there are few texts."""
+    """The same as `TermColumn.of`, faster for few texts."""
     places: dict[str, int] = {}
     codes = [UNBOUND if text is None else places.setdefault(text, len(places)) for text in texts]
     return TermColumn(np.array(codes, np.int32), text_array([*places]))
@@ -360,7 +360,7 @@ def side_by_side(columns: Sequence[TermColumn]) -> tuple[Int32s, TextArray]:
     """The codes of all columns, one after the other, in a table of all their terms.
 
     A term has several codes if it is in the tables of several columns. Tables of long columns come
-    first: terms that ascend in most rows mostly go on to do so.
+    first: their terms, if mostly ascending, stay so.
     """
     columns = [column.compact() for column in columns]
     longest = sorted(columns, key=len, reverse=True)

@@ -1,8 +1,8 @@
 """Term tables of batches: codes to texts, texts to codes, codes to numbers.
 
-The table of an N-Quads batch may have millions of terms, of which few are ever read. So callers ask
-for single terms and never iterate over a table. `spaseq.rdf.lines.arenas` makes a string only
-when a caller asks for it.
+The table of an N-Quads batch may have millions of terms, of which few are ever read. So callers
+request single terms and never iterate over a table. `spaseq.rdf.lines.arenas` makes strings on
+request.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TermTable(Sequence[str]):
     """Distinct canonical N-Triples texts. The code of a text is its position."""
 
     has_canonical_doubles = False
-    """Whether a number of kind DOUBLE that `numbers` gives has its canonical text."""
+    """Whether numbers of kind DOUBLE in the result of `numbers` have canonical texts."""
 
     @abstractmethod
     def text(self, code: int) -> str:
@@ -46,7 +46,7 @@ class TermTable(Sequence[str]):
         return text_array(self.take(codes))
 
     def shared(self, codes: Int32s) -> TermColumn | None:
-        """The column of codes [n], -1 for unbound, whose texts the columns of other batches share.
+        """The column of codes [n], -1 for unbound, that shares its texts with other batches.
 
         None if no others share them.
         """
@@ -70,7 +70,7 @@ class TermTable(Sequence[str]):
         return np.full(len(codes), np.nan), kinds
 
     def integers(self, codes: Int32s) -> tuple[Bools, Int64s]:
-        """(which of nonnegative codes [n] are quickly known to be small xsd:integers, values [n]).
+        """(mask of nonnegative codes [n] that are known to be small xsd:integers, values [n]).
 
         A small one has at most 15 digits. Other small ones are not known without their texts.
         """
@@ -82,7 +82,7 @@ class TermTable(Sequence[str]):
         """Whether the table may contain a blank node."""
 
     def may_have_blank_nodes(self, codes: Int32s) -> Bools:
-        """Which of nonnegative codes [n] are blank nodes, or triple terms that may have one."""
+        """A mask of nonnegative codes [n] of blank nodes, or triple terms that may have one."""
         return np.fromiter(map(may_have_blank_node, self.take(codes)), np.bool_, len(codes))
 
     @overload
@@ -184,14 +184,14 @@ class ExtendedTerms(TermTable):
 
     Attributes:
         base: the other one.
-        looked_through: how many texts were appended when somebody last looked which are needed.
+        looked_through: number of appended texts at the last check of those needed.
     """
 
     def __init__(self, base: TermTable) -> None:
         self.base, self.looked_through = base, 0
         self._size = len(base)
         self._added: list[str] = []
-        # Codes of texts that were appended or looked up; None until somebody looks for one.
+        # Codes of texts that were appended or looked up; None until the first look-up.
         self._codes: dict[str, int] | None = {}
 
     def __len__(self) -> int:
@@ -199,11 +199,11 @@ class ExtendedTerms(TermTable):
 
     @property
     def added(self) -> int:
-        """How many texts were appended."""
+        """Number of appended texts."""
         return len(self._added)
 
     def with_only(self, codes: Int32s) -> ExtendedTerms:
-        """Another table that has of the appended texts those with some codes, in their order."""
+        """Another table with the appended texts of some codes, in their order."""
         table = ExtendedTerms(self.base)
         table.encode(self.take(codes))
         table.looked_through = table.added
@@ -216,7 +216,7 @@ class ExtendedTerms(TermTable):
         return self._codes
 
     def forget_codes(self) -> None:
-        """Free the memory that helps to find texts, as none will be looked for soon."""
+        """Free the index of texts, as no look-up will follow soon."""
         self._codes = None
 
     def text(self, code: int) -> str:
@@ -305,7 +305,7 @@ class ExtendedTerms(TermTable):
 
 
 class TermsSoFar(TermTable):
-    """The first terms of a table that grows; it does not grow with it."""
+    """The first terms of a growing table; it does not grow with it."""
 
     def __init__(self, growing: TermTable) -> None:
         self._growing, self._size = growing, len(growing)
@@ -344,7 +344,7 @@ def term_table(terms: Sequence[str]) -> TermTable:
 
 
 class SoughtTexts(list[str]):
-    """Texts that are looked up in many tables; their bytes are made once."""
+    """Texts that are looked up in many tables; their bytes are computed once."""
 
     __slots__ = ("bytes",)
 

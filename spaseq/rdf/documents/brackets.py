@@ -2,11 +2,11 @@
 
 Each syntax has a pattern that divides text into tokens: a run of tokens without a bracket, then a
 bracket. Brackets in strings, IRIs and comments do not count. All quantifiers are possessive, so the
-scan is linear in the length of the text. A token that may go on after the end of the text is left
-for the next piece.
+scan is linear in the length of the text. A token that may continue after the end of the text is
+left for the next piece.
 
 Most text has few strings or tags with brackets in them. Then a short cut finds the same brackets:
-delete all bytes but signs, then pairs of signs that enclose nothing.
+delete all bytes except signs, then pairs of signs that enclose nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from spaseq.text_patterns import late_pattern, possessive
 OPEN, CLOSE = b"(", b")"
 
 _REST = rb"((?s:.)++|\Z)"
-"""The last match: the token that may go on, or nothing."""
+"""The last match: the token that may continue, or nothing."""
 
 _TURTLE_FLAT = (
     rb"""[^<>()\[\]{}"'#\\|]++"""
@@ -85,14 +85,14 @@ class BracketSyntax:
     unfinished: re.Pattern[bytes]
 
     def of(self, text: bytes) -> Brackets:
-        """The brackets in a text, up to a token that is complete."""
+        """The brackets in a text, up to a complete token."""
         return self.scanned(text)
 
     def scanned(self, text: bytes) -> Brackets:
         """The brackets in a text, up to its last complete token.
 
-        What no more text can complete is malformed; the parser will refuse it. It counts as one
-        byte, so that the bytes after it are measured, too.
+        A token that no further text can complete is malformed; the parser will refuse it. It counts
+        as one byte, so that the bytes after it are measured, too.
 
         >>> syntax_of(Format.TURTLE).scanned(b'<a> <b> ( "(" [ ] ) . # (')
         Brackets(signs=b'(())', end=22)
@@ -188,13 +188,14 @@ def _brackets_of_tags(text: Bytes) -> bytes | None:
 
 
 class _JsonSyntax(BracketSyntax):
-    """The brackets of JSON, which has many: `tokens` has one group, as that is faster."""
+    """The brackets of JSON, which has many: `tokens` has one group for speed."""
 
     def of(self, text: bytes) -> Brackets:
         """The brackets in a text, up to its last complete token.
 
-        Without escapes, quotes alone tell the strings. Of all text but quotes and brackets, pairs
-        of neighbouring quotes are left out: strings without brackets, or what separates strings.
+        Without escapes, quotes alone tell the strings. After deleting all text except quotes and
+        brackets, pairs of neighbouring quotes are deleted: strings without brackets, or separators
+        of strings.
         """
         if b"\\" not in text:
             end = text.rfind(b'"') if count(text, b'"') % 2 else len(text)
@@ -268,7 +269,7 @@ def syntax_of(form: Format) -> BracketSyntax:
 
 
 def count(text: bytes, byte: bytes) -> int:
-    """How often a byte is in a text. Faster than `bytes.count` for a byte that is frequent."""
+    """Number of occurrences of a byte. Faster than `bytes.count` for a frequent byte."""
     return int(np.count_nonzero(np.frombuffer(text, np.uint8) == byte[0]))
 
 
@@ -281,7 +282,7 @@ class Depths(NamedTuple):
 
 
 def depths(signs: bytes, depth: int) -> Depths:
-    """The depths of brackets that begin at a depth. A closing bracket too many is not counted.
+    """The depths of brackets that begin at a depth. Unmatched closing brackets are not counted.
 
     >>> depths(b"(()", 1)
     Depths(least=1, most=3, end=2)

@@ -1,7 +1,7 @@
-"""Events of TriG, Turtle, JSON-LD and RDF/XML documents, which pyoxigraph turns into lines of
-N-Quads. An error ends the document.
+"""Events of TriG, Turtle, JSON-LD and RDF/XML documents.
 
-Then everything that reads N-Quads reads these documents.
+pyoxigraph turns them into lines of N-Quads, which the usual readers read. An error ends the
+document.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from spaseq.rdf.lines.statements import StatementReader, Statements
 _HEAD_BYTES = 1 << 16  # in which a document names the core context of NGSI-LD
 
 _PIECE_BYTES = 1 << 20
-"""About how many bytes of lines are written at a time."""
+"""Approximate bytes of lines that are written at a time."""
 
 DOCUMENT_FORMATS = {
     Format.NQUADS: ox.RdfFormat.N_QUADS,
@@ -65,8 +65,8 @@ class DocumentLines:
         form: its format, a key of `DOCUMENT_FORMATS`.
         base: the base IRI until the document sets its own.
         limits: bounds on nesting, and on text without a quad.
-        contexts: that JSON-LD may name; it is then in memory as a whole. None: no user can give
-            any.
+        contexts: the contexts that JSON-LD may name; the document is then in memory as a whole.
+            None: there are none.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class DocumentLines:
         self._data, self._form, self._base, self._limits = data, form, base, limits
         self._not_fetched = NOT_FETCHED if contexts else f"{REMOTE}; write it into the document"
         self._contexts = contexts or NO_CONTEXTS
-        self._text = io.BytesIO()  # lines that are not read yet
+        self._text = io.BytesIO()  # unread lines
         self._count = 0  # quads so far
         self._quads: Iterator[ox.Quad] | None = None
         self._ended = False
@@ -130,7 +130,7 @@ class DocumentLines:
         return ox.parse(source, DOCUMENT_FORMATS[self._form], base_iri=self._base)
 
     def _with_contexts(self, data: IO[bytes]) -> IO[bytes]:
-        """JSON-LD in which the contexts stand that it names."""
+        """JSON-LD with its named contexts inlined."""
         measured = MeasuredDocument(data, Format.JSONLD, self._limits, int)
         parts = []
         while part := measured.read(1 << 20):  # it refuses what is nested too deep
@@ -151,7 +151,7 @@ class DocumentLines:
 
 
 def parser_reason(error: Exception) -> str:
-    """Why a document cannot be read further."""
+    """The reason why a document cannot be read further."""
     if isinstance(error, MemoryError):  # the parser's own bound on a token
         return UNREADABLE_TOKEN
     return syntax_reason(error)
@@ -167,8 +167,8 @@ def document_events(
 ) -> Iterator[EventBatch]:
     """The events of a document, as `read_file` gives them.
 
-    Reports have no line, but for the one that says why the rest is not read. All predicates are
-    kept, so that the labels of blank nodes do not depend on the queries.
+    Only the report of the reason why the rest is not read has a line. All predicates are kept, so
+    that the labels of blank nodes do not depend on the queries.
     """
     given = options.base, options.limits, options.contexts
     document = DocumentLines(data, file.format, *given)
@@ -190,7 +190,7 @@ def document_statements(
 
 
 def limits_of_lines(limits: Limits) -> Limits:
-    """The limits of a document's lines, of which only the literals and triple terms have some."""
+    """The limits of a document's lines: only literals and triple terms are limited."""
     return replace(limits, line_bytes=MAX_CHUNK_BYTES // 4)
 
 

@@ -1,8 +1,8 @@
 """A document that is measured before a parser sees it.
 
-Parsers recurse into nested brackets, expand entities, and keep what they cannot use yet. A small
-file could exhaust the stack or the memory of the process. `MeasuredDocument` ends such a document
-with an error right before the place that exceeds a limit, so the parser has all that comes before.
+Parsers recurse into nested brackets, expand entities, and keep unfinished values. A small file
+could exhaust the stack or the memory of the process. `MeasuredDocument` ends such a document with
+an error right before the place that exceeds a limit, so the parser has all that comes before.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from spaseq.rdf.inputs.sizes import PARSED_BYTES, UNREADABLE_TOKEN, many_values,
 PIECE_BYTES = 1 << 16
 
 VALUE_BYTES = 64
-"""A parser may keep n / 64 values or elements if an event may have n bytes. Each of them takes up
-to 600 bytes of memory."""
+"""A parser may keep n / 64 values or elements of an event of n bytes. Each takes up to 600 bytes of
+memory.
+"""
 
 _ENTITIES = "entity declarations are refused; write the text in place of the entity"
 _LATE_DOCTYPE = "a document type declaration after the first element"
@@ -32,7 +33,7 @@ _BEFORE = len(b"<!DOCTYPE") - 1  # most bytes of a declaration in the text befor
 
 
 class RefusedDocument(ValueError):
-    """A document that exceeds a limit; `lineno` is the line, from 1, where it does so."""
+    """A document that exceeds a limit; `lineno` is the line, from 1, of the excess."""
 
     def __init__(self, reason: str, lineno: int) -> None:
         super().__init__(reason)
@@ -63,7 +64,7 @@ class MeasuredDocument:
         self._doctype = False  # whether there was a document type declaration
         self._lines = 0  # line ends in the text before
         self._text = b""  # measured text, which the parser may have
-        self._at = 0  # what the parser has of it
+        self._at = 0  # its part that the parser has
         self._rest = b""  # a token that more text may complete
         self._before = b""  # the last bytes before `_rest`
         self._begun = False  # whether a byte order mark has been looked for
@@ -82,7 +83,7 @@ class MeasuredDocument:
         return part
 
     def _advance(self) -> None:
-        """Measure the next tokens, and let the parser have them."""
+        """Measure the next tokens, and pass them to the parser."""
         self._lines += count(self._text, b"\n")
         self._before = self._text[-_BEFORE:] or self._before
         self._text, self._at = b"", 0
@@ -120,7 +121,7 @@ class MeasuredDocument:
         return b"".join(parts)
 
     def _end(self, text: bytes) -> None:
-        """Let the parser have the last bytes. It does not miss the ends of elements."""
+        """Pass the last bytes to the parser, which ignores missing ends of elements."""
         self._measure(text, Brackets(self._syntax.scanned(text).signs, len(text)))
         if self._form is Format.RDFXML and self._depth and self._refusal is None:
             self._refuse("the document ends within an element", text)
@@ -151,7 +152,7 @@ class MeasuredDocument:
         return 0
 
     def _declarations(self, text: bytes) -> None:
-        """Refuse entities, wherever they stand after a document type declaration.
+        """Refuse entities anywhere after a document type declaration.
 
         Text and comments may contain their sign before; in a declaration, comments do not hide it.
         """

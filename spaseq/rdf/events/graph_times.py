@@ -1,6 +1,4 @@
-"""Times of events: terms that are times, and which quads of named graphs form an event with its
-time.
-"""
+"""Times of events: time terms, and the grouping of quads of named graphs with their times."""
 
 from __future__ import annotations
 
@@ -24,11 +22,11 @@ class TimeTerms:
 
     Attributes:
         stream: the stream's IRI.
-        scale: how many milliseconds an integer stands for.
+        scale: milliseconds per unit of an integer.
     """
 
     def __init__(self, stream: str, unit: str, on_seconds: Callable[[str], None]) -> None:
-        """`on_seconds` gets a remark, once, on milliseconds that seem to be seconds."""
+        """`on_seconds` gets one remark on milliseconds that seem to be seconds."""
         self.scale = TIME_UNITS[unit]
         self.stream, self._on_seconds = stream, on_seconds
         self._noted = self.scale != 1
@@ -48,7 +46,7 @@ class TimeTerms:
         return self._scaled(time) if split_literal(text)[1] in INTEGER_TYPES else time
 
     def given(self, when: Time) -> int:
-        """The time (ms) that a program gives; UsageError if it is none."""
+        """The time (ms) that a program gives; UsageError if it is invalid."""
         time = time_ms(when, self.scale)
         if not self._noted and time in LIKELY_SECONDS and hasattr(type(when), "__index__"):
             self.note(time)
@@ -139,7 +137,7 @@ def left_over(file: str, line: int, left: int, size: int) -> BadInput:
 
 
 _MOST_BETWEEN = 100_000
-"""Timestamps that may wait for the next event; the first of more are of none."""
+"""Maximum number of timestamps that wait for the next event; more belong to no event."""
 
 
 @record
@@ -164,8 +162,8 @@ class _Between:
 class GraphTimes:
     """Assigns timestamps to events, given runs of rows in file order.
 
-    Calls `emit` with each complete event that has a time and all its quads, and reports others. If
-    there is a default time (ms), events get it whose graph has none.
+    Calls `emit` with each complete event that has a time and all its quads, and reports others.
+    Events without a time get the default time (ms), if there is one.
     """
 
     def __init__(

@@ -129,7 +129,7 @@ class SortedRun:
         self._tail, self._tail_rows = [], 0
 
     def _write(self, column: Int64s, most: int) -> tuple[int, int, str]:
-        """Write a column of numbers from 0 to `most`; returns where it is."""
+        """Write a column of numbers from 0 to `most`; return its position."""
         assert self._file is not None
         kind = np.min_scalar_type(most)
         offset, size = self._bytes, len(column) * kind.itemsize
@@ -191,11 +191,11 @@ class InstantCounter:
 
     @property
     def position(self) -> tuple[int | None, int]:
-        """Where an ordered counter stands, for `return_to`."""
+        """The state of an ordered counter, for `return_to`."""
         return self._last, self._count
 
     def return_to(self, position: tuple[int | None, int]) -> None:
-        """Forget the events since an ordered counter stood there."""
+        """Drop the events since an earlier state of an ordered counter."""
         self._last, self._count = position
 
     def next(self, time: int) -> int:

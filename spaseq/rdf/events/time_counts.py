@@ -1,4 +1,4 @@
-"""How many events of a stream, or of a part of one, have each time."""
+"""Number of events of a stream, or of a part of one, at each time."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def _empty() -> Int64s:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TimeCounts:
-    """Times (ms, int64[n], ascending, each once), and how many events had each (int64[n])."""
+    """Times (ms, int64[n], ascending, distinct), and the number of events at each (int64[n])."""
 
     times: Int64s = field(default_factory=_empty)
     counts: Int64s = field(default_factory=_empty)
 
     @classmethod
     def of_pairs(cls, pairs: Iterable[tuple[int, int]]) -> TimeCounts:
-        """Counts from (time, count), each time once; `pairs` is the inverse."""
+        """Counts from (time, count), with distinct times; `pairs` is the inverse."""
         counts = np.array(sorted(map(tuple, pairs)), np.int64).reshape(-1, 2)
         return cls(counts[:, 0], counts[:, 1])
 
@@ -38,7 +38,7 @@ class TimeCounts:
         return [*zip(self.times.tolist(), self.counts.tolist(), strict=True)]
 
     def of(self, distinct: Int64s) -> Int64s:
-        """The counts of some times; 0 for those that no event had."""
+        """The counts of some times; 0 for times without events."""
         if not len(self.times):
             return np.zeros(len(distinct), np.int64)
         at = np.minimum(np.searchsorted(self.times, distinct), len(self.times) - 1)

@@ -1,6 +1,6 @@
-"""JSON-LD contexts from files. Nothing is fetched: a context that a text names must be known.
+"""JSON-LD contexts from files. No context is fetched: a context that a text names must be known.
 
-The core context of NGSI-LD is known: all its versions stand for the terms of the last one.
+The core context of NGSI-LD is known: all its versions have the terms of the last one.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from spaseq.records import record
 
 @record
 class JsonLdContexts:
-    """What a stream's JSON is read with.
+    """The contexts for a stream's JSON.
 
     Attributes:
-        own: the text of the context that every message has, a JSON value; None if it has none.
-        named: the text of each context that may be named by its IRI.
+      own: the text of the context that every message has, a JSON value; None if it has none.
+      named: the text of each context that may be named by its IRI.
     """
 
     own: str | None = None
@@ -30,7 +30,9 @@ class JsonLdContexts:
 
     @property
     def identity(self) -> list[str]:
-        """What must stay the same for a followed run to resume; empty without contexts."""
+        """The contexts as text, which must stay the same for a followed run to resume; empty
+        without contexts.
+        """
         if self == NO_CONTEXTS:
             return []
         return [hashlib.sha256(repr((self.own, self.named)).encode()).hexdigest()]
@@ -45,7 +47,7 @@ NOT_FETCHED = f"{REMOTE}; give it in a file (--context-map IRI=FILE, or context_
 
 _CORE = re.compile(r"https?://uri\.etsi\.org/ngsi-ld/v1/ngsi-ld-core-context(-v[0-9.]+)?\.jsonld")
 CORE_NAME = b"uri.etsi.org/ngsi-ld/v1/ngsi-ld-core-context"
-"""What each text has that names the core context of NGSI-LD."""
+"""Substring of every text that names the core context of NGSI-LD."""
 
 
 def is_core_context(iri: str) -> bool:
@@ -69,11 +71,11 @@ class UnknownContext(ValueError):
 
 
 class NamedContexts:
-    """Puts contexts in the place of their IRIs.
+    """Replaces the IRIs of contexts by the contexts.
 
     Args:
-        texts: the text of each context, a JSON value, by its IRI.
-        most: the bytes that they may add to one text.
+      texts: the text of each context, a JSON value, by its IRI.
+      most: maximum bytes that they may add to one text.
     """
 
     def __init__(self, texts: Mapping[str, str], most: int) -> None:
@@ -86,7 +88,8 @@ class NamedContexts:
         """A JSON value with known contexts in it.
 
         Raises:
-            ValueError: it names an unknown context, or contexts in a circle, or becomes too large.
+            ValueError: the value names an unknown context, or contexts in a circle, or becomes too
+                large.
         """
         self._added = 0
         return self._inlined(value, ())

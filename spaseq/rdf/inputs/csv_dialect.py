@@ -1,4 +1,4 @@
-"""The dialect of CSV and TSV files: how cells are told apart, and how numbers are written."""
+"""The dialect of CSV and TSV files: separators of cells, and the form of numbers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
 
 @record
 class CsvDialect:
-    """How CSV or TSV is written.
+    """The dialect of CSV or TSV.
 
     Attributes:
-        delimiter: between two cells; None finds that of each file.
-        quote: around cells with delimiters or line ends; empty if there is none.
-        header: whether the first row has the names of the fields; or their names, if it has not.
-        decimal: `.` or `,` between the digits of a number.
-        encoding: of the text.
+      delimiter: between two cells; None: detected for each file.
+      quote: around cells with delimiters or line ends; empty if there is none.
+      header: whether the first row has the names of the fields; or the names, if it has not.
+      decimal: `.` or `,` between the digits of a number.
+      encoding: of the text.
     """
 
     delimiter: str | None = None
@@ -54,7 +54,7 @@ DEFAULT_DIALECT = CsvDialect()
 
 
 def csv_dialect(text: str) -> CsvDialect:
-    """The dialect that `KEY=VALUE,...` says.
+    """Parse a dialect `KEY=VALUE,...`.
 
     Raises:
         UsageError: a key or a value is unknown.

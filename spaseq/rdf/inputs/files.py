@@ -1,7 +1,8 @@
-"""Input files: paths, directories, globs and standard input as files with formats, and the
-unpacking of .gz files: all bytes before any damage, and a bound on the inflation.
+"""Input files: paths, directories, globs and standard input as files with formats; unpacking of
+.gz.
 
-Standard input may announce RDF Messages in its first line.
+Unpacking gives all bytes before any damage, and limits the inflation. Standard input may announce
+RDF Messages in its first line.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _PACKED_STEP = 1 << 16
 """Bytes of the packed file per read."""
 
 _FREE_BYTES = 1 << 26
-"""Unpacked bytes before the inflation is looked at: a small file may hold one line many times."""
+"""Unpacked bytes before the inflation is checked: a small file may hold one line many times."""
 
 _MAGIC = b"\x1f\x8b"
 """The first bytes of a member."""
@@ -47,10 +48,10 @@ _GZIP = 31  # zlib's sign for the gzip format, with its check sum
 STDIN = "-"
 
 _ROWS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather")
-"""Endings of tables and of JSON lines."""
+"""Extensions of tables and of JSON lines."""
 
 HEAD_BYTES = 1 << 12
-"""Within these first bytes a document announces messages."""
+"""Maximum position of the announcement of messages in a document."""
 
 _MOST_HEADS = 1 << 16
 
@@ -64,8 +65,8 @@ class UnpackedFile(io.RawIOBase):
     """The unpacked bytes of a .gz file, which may have several members.
 
     Reading gives every byte that can be unpacked. Then it raises an OSError with the place of the
-    damage in the packed file. Other bytes after the end of a member are no damage: `after_end` says
-    where they begin.
+    damage in the packed file. Other bytes after the end of a member are no damage: `after_end` is
+    their position.
     """
 
     def __init__(self, packed: IO[bytes], limits: Limits) -> None:
@@ -129,7 +130,7 @@ class UnpackedFile(io.RawIOBase):
         return self._waiting.startswith(_MAGIC)
 
     def _unpacked(self, most: int) -> bytes:
-        """The next bytes, at most `most`; perhaps none."""
+        """The next bytes, at most `most`; possibly none."""
         unpacker, waiting = self._unpacker, self._waiting
         before = unpacker.copy()
         try:
@@ -287,7 +288,7 @@ _HEADS: dict[tuple[str, int, int, int], bool] = {}
 def as_announced(file: InputFile) -> InputFile:
     """The file with the format of messages if its begin announces RDF Messages.
 
-    What a begin says is remembered, since a followed run asks again and again.
+    The result is cached, since a followed run calls this often.
     """
     form = AS_MESSAGES.get(file.format)
     if form is None:
@@ -336,7 +337,7 @@ def _near_path(path: Path) -> str:
 def announced(data: IO[bytes], file: InputFile) -> tuple[IO[bytes], InputFile]:
     """The data and the file, with the format that standard input announces.
 
-    As long as the first bytes could be an announcement, it is waited for its line.
+    While the first bytes could be an announcement, this waits for the whole line.
     """
     if file.path != STDIN or file.format not in AS_MESSAGES:
         return data, file
@@ -354,7 +355,7 @@ def announced(data: IO[bytes], file: InputFile) -> tuple[IO[bytes], InputFile]:
 
 
 class Headed(io.RawIOBase):
-    """A file whose first bytes have been read already."""
+    """A file whose first bytes have already been read."""
 
     def __init__(self, head: bytes, data: Any) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
-"""RDF formats, by name and by file extension, and the lines that mark a log of RDF Messages. The
-formats of messages, by their media types and by name; parts of files as messages; and what headers
-say: the envelope of a CloudEvent, and the context of JSON.
+"""RDF formats: by name, by file extension, and by the media types of messages.
 
-Messages are logged without headers, so what these say becomes a part of the message.
+Also the lines that mark a log of RDF Messages; parts of files as messages; and messages with
+headers: the envelope of a CloudEvent, and the context of JSON. Messages are logged without headers,
+so these become a part of the message.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ AS_MESSAGES = {
     Format.TRIG: Format.RDFM_TRIG,
     Format.TURTLE: Format.RDFM_TRIG,
 }
-"""The formats that a file is in if it announces messages, by the format that its name says."""
+"""The formats of files that announce messages, by the format of the file's name."""
 
 _ANNOUNCEMENT = re.compile(
     rb"""(?:^(?:\xef\xbb\xbf)?|\n)\s*@?version\s+["'][\w.-]*-messages["']""", re.IGNORECASE
@@ -141,12 +141,12 @@ def _nearest(name: str, known: dict[str, Format]) -> str:
 
 @record
 class PartOfFile:
-    """Which part of a file a message has.
+    """The part of a file that a message has.
 
     Attributes:
-        format: the media type of the file.
-        line: the number of the first line, from 1, in formats of lines.
-        row: the number of the first row, from 1, in formats of rows.
+      format: the media type of the file.
+      line: the number of the first line, from 1, in formats of lines.
+      row: the number of the first row, from 1, in formats of rows.
     """
 
     format: str
@@ -207,7 +207,7 @@ def format_of_media(media_type: str) -> Format | None:
 
 
 def message_format(text: str) -> Format:
-    """The format that a name, an extension or a media type stands for.
+    """The format of a name, an extension or a media type.
 
     Raises:
         UsageError: there is none.
@@ -227,7 +227,7 @@ def message_format(text: str) -> Format:
 def with_headers(
     headers: Mapping[str, str], media_type: str, body: bytes, *, encoded: bool = True
 ) -> tuple[str, bytes]:
-    """The media type and the body of a message in which is what its headers say.
+    """The media type and the body of a message, with its headers included in the body.
 
     Args:
         headers: by name in lower case.

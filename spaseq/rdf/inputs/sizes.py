@@ -1,6 +1,4 @@
-"""Sizes of lines, literals and events, and depths of triple terms, that exceed a limit, as reasons
-for reports.
-"""
+"""Checks of limits on lines, literals, events and nesting; a result is the reason for a report."""
 
 from __future__ import annotations
 
@@ -64,7 +62,7 @@ def long_literal(size: int, limits: Limits) -> str | None:
 
 
 def long_event(limits: Limits) -> str:
-    """The reason to refuse an event that exceeds its limit; where it would end is not known."""
+    """The reason to refuse an event that exceeds its limit; its end is unknown."""
     return f"an event of more than {limits.event_bytes} bytes, the limit (--max-event)"
 
 

@@ -1,4 +1,4 @@
-"""How a stream is read, and reports of input that cannot become an event."""
+"""The reading options of a stream, and reports of bad input."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ OnBad: TypeAlias = Callable[[BadInput], None]
 
 
 def ignore(*_: object) -> None:
-    """Take no note of what is reported elsewhere."""
+    """Drop a report."""
 
 
 def warn(bad: BadInput) -> None:
@@ -66,7 +66,7 @@ _PLACE = re.compile(r"^Parser error at line \d+ (?:between columns (\d+) and \d+
 _LONGEST = 500  # characters of a reason
 
 REST = "the rest of the file is not read: "
-"""How the reason begins for which a file ends."""
+"""Prefix of the reason that ends a file."""
 
 
 def syntax_reason(error: Exception) -> str:
@@ -85,20 +85,20 @@ def syntax_reason(error: Exception) -> str:
 ARRIVAL = "arrival"
 
 TIME_RULES = ("message", ARRIVAL)
-"""The times that an event may get whose graph has none: its message's, or that of its arrival."""
+"""The rules for the time of an event without one: its message's, or its arrival."""
 
 
 @record
 class MessageOptions:
-    """How to read the messages of a stream, besides what `StreamOptions` says.
+    """The reading options of messages, besides `StreamOptions`.
 
     Attributes:
-        format: the format of all messages, whatever their media types say: the name or extension
-            of a format, or a media type. None leaves it to each message.
-        time: a name of `TIME_RULES`; None makes an event without a time bad input.
-        dedup_ms: an event is dropped if its graph's IRI was seen in this time before its arrival.
-            None drops nothing.
-        max_bytes: a larger message is bad input. None sets no bound.
+      format: the format of all messages, whatever their media types: the name or extension of a
+          format, or a media type. None: each message has its own format.
+      time: a name of `TIME_RULES`; None makes an event without a time bad input.
+      dedup_ms: an event is dropped if its graph's IRI was seen in this time before its arrival.
+          None drops nothing.
+      max_bytes: a larger message is bad input. None: no limit.
 
     Raises:
         UsageError: a format or a time rule is unknown, or the library of a format is missing.
@@ -118,7 +118,9 @@ class MessageOptions:
 
     @property
     def identity(self) -> list[str]:
-        """What must stay the same for a run to resume; empty for the defaults."""
+        """The options as text, which must stay the same for a run to resume; empty for the
+        defaults.
+        """
         given = (self.format, self.time, self.dedup_ms, self.max_bytes)
         return [] if self == DEFAULT_MESSAGES else [repr(given)]
 
@@ -128,7 +130,7 @@ DEFAULT_MESSAGES = MessageOptions()
 
 @record
 class StreamOptions:
-    """How to read one stream.
+    """The reading options of one stream.
 
     Attributes:
         iri: the stream's IRI.
@@ -138,14 +140,14 @@ class StreamOptions:
         triples_per_event: number of triples in an event, for formats without graphs.
         arrival_time: in formats without graphs, the time of an event is its time of arrival.
         format: name or extension of the format, where file names do not tell it.
-        batch_events: most events in one batch.
+        batch_events: maximum number of events in one batch.
         larger: batches are this many times as large as usual, for many queries.
         threads: threads that tokenize N-Quads and N-Triples.
         predicates: IRIs of the only predicates to keep, for N-Quads and N-Triples. Other triples
             are checked and counted, but not kept. None keeps all.
         limits: bounds on nesting and sizes.
-        contexts: the JSON-LD contexts of NDJSON-LD; if they have one of their own, messages of
-            brokers are read with it, too.
+        contexts: the JSON-LD contexts of NDJSON-LD; a context for every message holds for brokers,
+            too.
         messages: how the messages of a broker become events.
         live: the paths are read as messages, while their files grow and others arrive.
         default_time: the time (ms) of an event whose graph has none, in document formats and

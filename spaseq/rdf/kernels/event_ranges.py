@@ -1,5 +1,5 @@
-"""Rows of quads to events: which rows are one event, which time is its own, and which events have
-equal times, one behind the other.
+"""From rows of quads to events: the rows and the time of each event, and the numbering of equal
+times.
 
 The rules are the same as in `spaseq.rdf.events.graph_times`, applied to the rows from one named
 graph to the next. Findings come out as codes; Python turns them into sentences.
@@ -72,7 +72,7 @@ def named_events(
 
     `g` and `s` int32 [m] are graph and subject codes. The last event stays open, as its time may
     follow later. `has_time`, `time` and `unreadable` are the time of the first event so far.
-    `default` says whether events without any time have one, and which (ms).
+    `default` is the time (ms) of events without one, and whether there is one.
     """
     rows = len(g)
     most = 1

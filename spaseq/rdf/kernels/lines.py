@@ -1,5 +1,6 @@
-"""Lines of N-Quads and N-Triples: where they end, which contain a statement, and the arrays that
-the tokenizer reads and writes: its state, and columns of lines.
+"""Lines of N-Quads and N-Triples: their ends, a test for statements, and the tokenizer's arrays.
+
+These arrays are its state, and columns of lines.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class DeferredLines(NamedTuple):
 
 
 class PredictedPredicates(NamedTuple):
-    """What followed each predicate last time, by predicate code modulo PREDICTIONS.
+    """The terms that followed each predicate last time, by predicate code modulo PREDICTIONS.
 
     `predicate` [PREDICTIONS] is the next predicate and `object` [PREDICTIONS] the object, codes or
     -1. `suffix` [PREDICTIONS, 2] is (offset, size) of the closing quote, language tag or datatype

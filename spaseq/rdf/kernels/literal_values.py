@@ -230,8 +230,8 @@ def numbers(
 ) -> None:
     """Write values [n] and kinds [n] of codes [n]; see `spaseq.rdf.terms.number_kinds`.
 
-    A negative code is OTHER. `known` and `states` remember by code what was converted once: the
-    value, and the kind + CONVERTED, or 0.
+    A negative code is OTHER. `known` and `states` cache conversions by code: the value, and the
+    kind + CONVERTED, or 0.
     """
     for i in range(len(codes)):
         following = codes[min(i + PREFETCHED, len(codes) - 1)]

@@ -1,4 +1,4 @@
-"""N-Quads messages that stand one after the other: which of them cannot be read together."""
+"""Consecutive N-Quads messages: which of them cannot be read together."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def find_apart(data: Bytes, begins: Int64s, ends: Int64s, apart: Bools) -> None:
 
     Args:
         data: bytes with the messages.
-        begins: int64 [n], where each message begins in the data.
-        ends: int64 [n], where it ends.
+        begins: int64 [n], the start of each message in the data.
+        ends: int64 [n], its end.
         apart: bool [n].
     """
     last_begin, last_end = (
@@ -61,7 +61,7 @@ def _is_blank(value: int) -> bool:
 
 @device_function
 def _graph_end(data: Bytes, begin: int, end: int) -> int:
-    """Where the term before the dot at the end of a line ends; `begin` if there is no dot."""
+    """The end of the term before the dot at the end of a line; `begin` if there is no dot."""
     while begin < end and _is_blank(data[end - 1]):
         end -= 1
     if begin == end or data[end - 1] != _DOT:
@@ -74,7 +74,7 @@ def _graph_end(data: Bytes, begin: int, end: int) -> int:
 
 @device_function
 def _graph_begin(data: Bytes, begin: int, end: int) -> int:
-    """Where the IRI begins that ends at `end`, in a line from `begin` on; `end` if it is unclear.
+    """The start of the IRI that ends at `end`, in a line from `begin` on; `end` if it is unclear.
 
     It is the graph, unless it is the first term of the line.
     """

@@ -1,7 +1,7 @@
 """Quads of lines that have a known shape: a line is compared with texts, and values between them.
 
-A shape says what stands in a line, and what the line's quads are: texts, and the line's values
-between them. What a value may be is so narrow that a parser would not change it.
+A shape has the texts of a line and of the line's quads, with the line's values between them. Only
+values count that a parser would not change.
 """
 
 from __future__ import annotations
@@ -27,25 +27,28 @@ from spaseq.rdf.terms.term import XSD
 
 HOST, _HOST_ON, _PATH, _PATH_ON, _PATH_NEXT, NAME, _NAME_ON, URN, _URN_ON = range(9)
 _NO, _YES = 9, 10
-"""States in the middle of an IRI, and what it is in the end."""
+"""States in the middle of an IRI, and the kind of IRI at its end."""
 
 TEXT, NUMBER, INTEGER, END = 11, 12, 13, 14
-"""What follows a text of a shape, besides the rest of an IRI that begins in one of three states:
-`HOST`, what follows `https://`; `URN`, what follows `urn:x:`; `NAME`, what follows a prefix.
+"""The kind of value after a text of a shape, or the rest of an IRI that begins in one of three
+states: `HOST`, after `https://`; `URN`, after `urn:x:`; `NAME`, after a prefix.
 
-A number is no -0, and has at most 15 digits and no exponent."""
+A number is no -0, and has at most 15 digits and no exponent.
+"""
 
 AS_IT_IS, AS_TEXT, AS_NUMBER, AS_DOUBLE = range(4)
-"""How a value is written in quads. A text gets the escapes of N-Quads in place of those of JSON. A
-number becomes the rest of a literal behind its quote, with the datatype that JSON-LD gives it, or
-xsd:double."""
+"""The form of a value in quads. A text gets the escapes of N-Quads in place of those of JSON. A
+number becomes the rest of a literal after its quote, with the datatype that JSON-LD gives it, or
+xsd:double.
+"""
 
 WRITTEN_NUMBER = 96
-"""More bytes than a number has in quads."""
+"""Upper bound of the bytes of a number in quads."""
 
 LINE, OUT, UNKNOWN, SHAPE = range(4)
-"""Places in a kernel's state: the next line, where its quads go, how many lines had no known shape,
-and the shape of the last line that had one."""
+"""Positions in a kernel's state: the next line, the position of its quads, the number of lines
+without a known shape, and the last shape found.
+"""
 
 _MINUS, _POINT, _ZERO, _LETTER_E = (ord(sign) for sign in "-.0E")
 _MOST_DIGITS = 15
@@ -82,7 +85,7 @@ _STATES = _states()
 
 _INTEGER_END, _DOUBLE_END = _datatype("integer"), _datatype("double")
 _INTEGER_SIZE, _DOUBLE_SIZE = len(_INTEGER_END) - PAD, len(_DOUBLE_END) - PAD
-"""What follows the digits of a number in its literal."""
+"""The text after the digits of a number in its literal."""
 
 
 class ShapeTables(NamedTuple):
@@ -91,16 +94,16 @@ class ShapeTables(NamedTuple):
     Attributes:
         texts: the bytes of all texts, one after the other, and some more.
         parts: [n + 1] the first part of each shape.
-        part_starts: [p] where the text of a part begins.
-        part_sizes: [p] how many bytes it has.
-        kinds: [p] what follows it: a value, or END.
+        part_starts: [p] the start of the text of a part.
+        part_sizes: [p] its bytes.
+        kinds: [p] the kind of value after it, or END.
         writes: [n + 1] the first write of each shape.
-        write_starts: [w] where the text before a value begins.
-        write_sizes: [w] how many bytes it has.
-        values: [w] which value of the line follows it, -1 for none.
-        forms: [w] how the value is written.
-        rooms: [n] the most bytes of a line's quads, without values that are written as they are.
-        used: [n] when each shape was last found.
+        write_starts: [w] the start of the text before a value.
+        write_sizes: [w] its bytes.
+        values: [w] the number of the line's value after it, -1 for none.
+        forms: [w] the form of the value.
+        rooms: [n] maximum bytes of a line's quads, without values that are copied unchanged.
+        used: [n] the time when each shape was last found.
     """
 
     texts: Bytes
@@ -122,7 +125,7 @@ class ShapedQuads(NamedTuple):
 
     Attributes:
         texts: their bytes.
-        ends: [n] where the quads of each line end. They begin where those before them end.
+        ends: [n] the end of the quads of each line. They begin at the end before.
         known: [n] whether a line has a known shape; else it has no quads here.
     """
 
@@ -132,12 +135,12 @@ class ShapedQuads(NamedTuple):
 
 
 class LineBounds(NamedTuple):
-    """What lines may be.
+    """The limits of lines.
 
     Attributes:
-        line: bytes of a line that has a known shape, at most.
-        quads: bytes of its quads, at most.
-        unknown: how many lines have no known shape until the kernel returns.
+      line: maximum bytes of a line that has a known shape.
+      quads: maximum bytes of its quads.
+      unknown: number of lines without a known shape after which the kernel returns.
     """
 
     line: int
@@ -157,7 +160,7 @@ def _is_digit(value: int) -> bool:
 
 @device_function
 def _number_end(data: Bytes, at: int, may_have_point: bool) -> int:
-    """The offset after the number at `at`; -1 if it is none that is read here."""
+    """The offset after the number at `at`; -1 if it is not a supported number."""
     negative = byte(data, at) == _MINUS
     if negative:
         at += 1
@@ -208,7 +211,9 @@ def _value_end(data: Bytes, at: int, end: int, kind: int) -> int:
 def _fits(
     data: Bytes, at: int, end: int, shape: int, shapes: ShapeTables, begins: Int64s, ends: Int64s
 ) -> bool:
-    """Whether the line `at:end` has a shape; then `begins` and `ends` say where its values are."""
+    """Whether the line `at:end` has a shape; then `begins` and `ends` have the positions of its
+    values.
+    """
     first = signed(shapes.parts[shape])
     for part in range(first, signed(shapes.parts[shape + 1])):
         size, kind = signed(shapes.part_sizes[part]), signed(shapes.kinds[part])
@@ -303,7 +308,7 @@ def _put_number(data: Bytes, at: int, end: int, form: int, out: Bytes, to: int) 
 
 @device_function
 def _room(shape: int, shapes: ShapeTables, begins: Int64s, ends: Int64s) -> int:
-    """How many bytes the quads of a line with these values have at most."""
+    """Maximum bytes of the quads of a line with these values."""
     room = signed(shapes.rooms[shape])
     for write in range(signed(shapes.writes[shape]), signed(shapes.writes[shape + 1])):
         value = signed(shapes.values[write])
@@ -338,9 +343,9 @@ def _put_quads(
 def _shape_of(
     data: Bytes, at: int, end: int, guess: int, shapes: ShapeTables, begins: Int64s, ends: Int64s
 ) -> int:
-    """The shape of the line `at:end`, -1 if it has none; `guess` is looked at first.
+    """The shape of the line `at:end`, -1 if it has none; `guess` is tried first.
 
-    `begins` and `ends` get the places of the line's values.
+    `begins` and `ends` get the positions of the line's values.
     """
     count = len(shapes.rooms)
     for i in range(count):
@@ -365,13 +370,13 @@ def shaped_quads(
 
     Args:
         data: bytes with the lines, and PAD line feeds.
-        ends: int64 [n], where each line ends; it begins where the one before it ends.
+        ends: int64 [n], the end of each line, which is the start of the next.
         shapes: the known shapes.
-        bounds: what lines may be.
+        bounds: the limits of lines.
         values: int64 [2, v], room for the places of the values of a line.
-        quads: what is written.
-        state: int64 [4], where the kernel stands.
-        now: what is noted for a shape that is found.
+        quads: the output.
+        state: int64 [4], the kernel's state.
+        now: the time to record for a found shape.
     """
     begins, stops = values[0], values[1]
     while state[LINE] < len(ends) and state[UNKNOWN] < bounds.unknown:

@@ -1,7 +1,7 @@
-"""Texts in byte arrays: their codes, by a hash table of distinct ones in order of first appearance;
-and scattered texts gathered, texts of rows joined, and bytes looked for in them.
+"""Texts in byte arrays: codes by a hash table, in order of first appearance; gathering, joining,
+search.
 
-The few codes that occur out of many are renumbered.
+A few codes out of many are renumbered.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def put(
 
 @inlined_device_function
 def _entry(code: int, hashed: int, mask: int) -> int:
-    """What the slot of a text holds."""
+    """The entry in the slot of a text."""
     return (hashed & _POSITIVE & ~mask) | (code + 1)
 
 
@@ -180,7 +180,7 @@ def compacted(codes: Int32s, limit: int) -> tuple[Int32s, Int32s]:
 
 @kernel
 def compacted_parts(codes: Int32s, ends: Int64s, limit: int) -> tuple[Int32s, Int64s, Int32s]:
-    """`compacted` of each part of codes [n]; `ends` [parts] are where the parts end.
+    """`compacted` of each part of codes [n]; `ends` [parts] are the ends of the parts.
 
     Returns:
         (the distinct codes of all parts, the end of each part's codes among them [parts], index of
@@ -237,7 +237,7 @@ def joined_texts(
 
     Text i is data[offsets[i]:offsets[i + 1]]; at least 31 bytes follow the last one. Piece p of a
     row is the text `first[p]` further than its place: the row's in `places` int32 [c, rows] at
-    `column[p]`, which is negative for no text, or what CONSTANT and OWN say.
+    `column[p]`, which is negative for no text; or see CONSTANT and OWN.
     """
     begins = np.empty(rows + 1, np.int64)
     total = 0

@@ -171,7 +171,7 @@ def tokenize(
     deferred: DeferredLines,
     predicted: PredictedPredicates,
 ) -> int:
-    """Read lines from `state[AT]` to `end` into `rows`; return DONE or which array is full.
+    """Read lines from `state[AT]` to `end` into `rows`; return DONE or the array that is full.
 
     Each line other than blank lines and comments becomes a row. The row of a line that is not
     certainly well-formed has UNREAD codes, and the line is added to `deferred`. When an array is

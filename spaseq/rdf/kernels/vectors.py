@@ -23,7 +23,7 @@ WIDTH = 32
 """Bytes that a search compares in one step."""
 
 PREFETCHED = 16
-"""How many texts ahead a loop over scattered texts prefetches."""
+"""Distance, in texts, of prefetching in a loop over scattered texts."""
 
 _CODE = "spaseq.rdf.kernels.vector_code"
 _WORD = 2**64 - 1

@@ -36,7 +36,7 @@ _DEFERRED = 1 << 8
 _CONSTANTS = 1 << 12  # bytes
 
 _INTEGER = b"#integer"
-"""How the datatype xsd:integer ends, and no other datatype of numbers."""
+"""The end of the datatype xsd:integer, and of no other numeric datatype."""
 
 _LARGE = 1e15
 
@@ -92,7 +92,7 @@ class ReadArena:
         fill_slots(self.spans, count, self.slots)
 
     def _make_slots(self, slots: int) -> None:
-        """Make the table of terms anew, with none."""
+        """Recreate the table of terms, empty."""
         part, whole = FULLEST
         self.spans = np.empty((slots * part // whole, 3), np.int32)
         self.slots = np.zeros(slots, np.int32)
@@ -113,7 +113,7 @@ class ReadArena:
 
 
 class ArenaPool:
-    """Idle arenas, at most `most` of them. Large ones are not kept."""
+    """A pool of at most `most` idle arenas. Large ones are not kept."""
 
     def __init__(self, most: int) -> None:
         """An empty pool that keeps at most `most` idle arenas."""
@@ -121,7 +121,7 @@ class ArenaPool:
         self._idle: list[ReadArena] = []
 
     def take(self, capacity: int) -> ReadArena:
-        """An arena for at least `capacity` bytes of text."""
+        """Take an arena for at least `capacity` bytes of text."""
         try:
             while (arena := self._idle.pop()).capacity < capacity:
                 pass
@@ -150,7 +150,7 @@ class BufferTerms(TermTable):
         self._has_blank = has_blank
         self._bytes = memoryview(arena.buffer)  # type: ignore[arg-type]
         self._texts: dict[int, str] = {}
-        self._numbers: Numbers | None = None  # by code: values, and what is known of the kinds
+        self._numbers: Numbers | None = None  # by code: values, and the known kinds
 
     def __len__(self) -> int:
         return self._count

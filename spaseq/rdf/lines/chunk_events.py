@@ -86,7 +86,7 @@ class SizedEvents:
         return iter(())
 
     def _whole(self, statements: Statements, line: int, first: Int64s, whole: Bools) -> Int64s:
-        """The first rows of events that have lost nothing; reports the others."""
+        """The first rows of events that have lost no line; reports the others."""
         kept = whole[first // self._size]
         for row in first[~kept].tolist():
             where = line + int(statements.line[row])
@@ -135,7 +135,7 @@ class _LastEvent:
         self.completed: tuple[_EventRows, int] | None = None
 
     def complete(self, event: OpenEvent) -> None:
-        """Take note that an event has ended."""
+        """Record that an event has ended."""
         if self.waiting is not None:
             assert event.time is not None
             self.completed, self.waiting = (self.waiting, event.time), None
@@ -169,7 +169,7 @@ class GraphEvents:
         incomplete.
         """
         rows = len(statements)
-        self._rows += statements.apart  # so the open event does not go on
+        self._rows += statements.apart  # so the open event does not continue
         lost = self._lost_rows(statements)
         named = statements.g >= 0
         start = int(named.argmax()) if named.any() else rows
@@ -204,7 +204,7 @@ class GraphEvents:
     def _found(self, statements: Statements, line: int, start: int, lost: Int64s) -> EventRanges:
         """The events from the row `start`, the first of a named graph, to the last named graph.
 
-        Those with a row in `lost` are reported and left out.
+        Events with a row in `lost` are reported and left out.
         """
         event = self._begin(statements, line, start)
         ranges: EventRanges = named_events(
@@ -307,7 +307,7 @@ class GraphEvents:
 
 
 def _with_lost(ranges: EventRanges, rows: Int64s) -> tuple[Any, Any, Any]:
-    """The findings (kinds, rows, details) with those of events that have lost a quad in `rows`."""
+    """The findings (kinds, rows, details), with events that have lost a quad in `rows`."""
     before = np.searchsorted(np.maximum.accumulate(ranges.row), rows)
     return (
         np.insert(ranges.kind, before, _LOST),

@@ -59,10 +59,10 @@ class Cut(ABC):
     def without_end(
         self, buffer: Bytes, begin: int, end: int, most: int
     ) -> tuple[int, EventSkip | None]:
-        """What to do with lines of more than `most` bytes in which no event ends.
+        """Handle lines of more than `most` bytes in which no event ends.
 
-        Returns the offset where a chunk ends all the same, and how to skip the event after it. If
-        that is None, the lines after the offset are no event.
+        Returns the offset of a forced end of the chunk, and the skip of the event after it. If that
+        is None, the lines after the offset are no event.
         """
 
     @abstractmethod
@@ -287,7 +287,7 @@ class LineChunks:
             size, first = min(2 * size, self._most) if grows else kept, False
 
     def _stop(self, buffer: Bytes, begin: int, whole: int) -> tuple[int, DroppedLines | None]:
-        """Where a chunk of the whole lines `begin:whole` ends, and what is dropped after it."""
+        """The end of a chunk of the whole lines `begin:whole`, and the lines dropped after it."""
         if not self._more or begin == whole:
             return whole, None
         stop = self._cut.last(buffer, begin, whole)
@@ -319,10 +319,10 @@ class LineChunks:
         return whole
 
     def _fill(self, arena: ReadArena, size: int) -> int:
-        """Fill an arena's buffer up to about `size` bytes, first with what is left.
+        """Fill an arena's buffer up to about `size` bytes, first with the remaining bytes.
 
         Returns the bytes in the buffer. A line that exceeds its limit before its end is read is
-        shortened: a NUL and its first bytes stand for it.
+        shortened: a NUL and its first bytes replace it.
         """
         end = len(self._left)
         arena.buffer[:end] = self._left

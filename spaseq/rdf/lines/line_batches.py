@@ -1,8 +1,8 @@
-"""Event batches from statements and the row ranges of events, and which events have lost a quad to
-a malformed line: these are bad as a whole.
+"""Event batches from statements and the row ranges of events; bad events with lost quads.
 
-A malformed line belongs to the event next to it whose graph it names. If no name can be read from
-it, it may belong to the event before it and to the one after it.
+A malformed line belongs to the event next to it whose graph it names. If its graph cannot be read,
+it may belong to the event before it and to the one after it. An event that has lost a quad is bad
+as a whole.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Statements of a chunk of N-Quads or N-Triples, in columns.
 
 The kernel reads the lines that are certainly well-formed. pyoxigraph reads each of the other lines
-and decides whether it is well-formed, and what a malformed one names.
+and decides whether it is well-formed. Then the graph of a malformed line is found.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class LongLine(NamedTuple):
 
 
 def long_lines(arena: ReadArena, count: int, end: int, limits: Limits) -> Iterator[LongLine]:
-    """Those of the first `count` rows that exceed a limit; the last row's line ends before `end`.
+    """The rows, of the first `count`, that exceed a limit; the last row's line ends before `end`.
 
     Rows that are UNREAD are left out.
     """
@@ -141,9 +141,9 @@ def _texts(quad: ox.Quad) -> tuple[str, str, str, str | None]:
 
 @dataclass(slots=True)
 class DroppedLines:
-    """Lines before a chunk that are not read, as they are of no event or of one that is too long.
+    """Lines before a chunk that are not read: they belong to no event, or to one that is too long.
 
-    `reason` is empty if there is nothing to report, and `text` is what a report shows.
+    `reason` is empty if there is nothing to report, and `text` is the text of a report.
     """
 
     reason: str = ""
@@ -158,11 +158,11 @@ class LineChunk:
     arena: ReadArena
     begin: int
     end: int
-    fault: Exception | None = None  # why the file cannot be read beyond this chunk
+    fault: Exception | None = None  # reason why the file ends with this chunk
     long: Mapping[int, int] = field(default_factory=dict)
     """Offsets and sizes of lines that exceed their limit; the buffer has only their beginning."""
     dropped: DroppedLines | None = None  # before the chunk: no event goes on after it
-    place: int = 0  # where the chunk ends in the file, in bytes since reading began
+    place: int = 0  # the chunk's end in the file, in bytes since reading began
     goes_on: bool = False  # whether lines that belong to its last event may follow
 
     def place_of(self, at: int) -> int:
@@ -172,12 +172,12 @@ class LineChunk:
 
 
 def shown_bytes(size: int) -> int:
-    """How many bytes of a line of `size` bytes stand for it once it is shortened."""
+    """Number of bytes that replace a line of `size` bytes once it is shortened."""
     return min(SHOWN_BYTES, size - 1)
 
 
 def removed_bytes(long: Mapping[int, int]) -> int:
-    """How many bytes less than the lines the shortened lines have; a NUL is before each."""
+    """Number of bytes that the shortened lines lack; a NUL is before each."""
     return sum(size - 1 - shown_bytes(size) for size in long.values())
 
 
@@ -234,7 +234,7 @@ class StatementReader:
             the constants.
         limits: bounds on lines, literals and the nesting of triple terms.
         larger: chunks are this many times as large as usual.
-        scale: how many ms an integer time counts.
+        scale: milliseconds per unit of an integer time.
         keeps_times: the terms of times in the default graph are kept, too.
         seed: seed of the term hashes.
     """

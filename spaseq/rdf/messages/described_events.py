@@ -1,5 +1,6 @@
-"""Documents that describe events in one graph: which triples belong to which event; and pages of
-linked data event streams (LDES, TREE): their members, and the pages they lead to.
+"""Documents that describe events in one graph, and the triples of each event.
+
+Also pages of linked data event streams (LDES, TREE): their members, and their links to pages.
 """
 
 from __future__ import annotations
@@ -106,12 +107,12 @@ def described(
 
     Args:
         data: the document.
-        report: called for what cannot be read.
+        report: called for unreadable input.
         base: of relative IRIs.
         limits: bounds.
-        contexts: that JSON-LD may name, or has.
+        contexts: the contexts of JSON-LD.
         form: the format; None to find out.
-        united: whether triples of named graphs are taken as if they stood outside.
+        united: whether triples of named graphs count as triples of the default graph.
     """
     form = form or format_of_text(data)
     if form is Format.JSONLD and contexts.own is not None:
@@ -161,12 +162,12 @@ def message_of(events: Iterable[DescribedEvent], time_predicate: str, line: int)
 
 @record
 class FeedDescription:
-    """What the root of a feed says of all its pages.
+    """The description of a feed on its root page.
 
     Attributes:
-        time: the path to a member's time; None if it has none.
-        order: the path to what orders members of one time.
-        polling_s: how often an open page is asked for; None if it does not say.
+      time: the path to a member's time; None if it has none.
+      order: the path to the order of members of one time.
+      polling_s: the polling interval of open pages; None if it is not given.
     """
 
     time: Path | None
@@ -176,7 +177,7 @@ class FeedDescription:
 
 @record
 class Relation:
-    """A link to a page. No member behind it has a time (ms) below `least`, if that is known."""
+    """A link to a page. No member there has a time (ms) below `least`, if that is known."""
 
     node: str
     least: int | None
@@ -184,7 +185,7 @@ class Relation:
 
 @record
 class Member:
-    """A member of a feed. `time_ms` is its time if that can be read, and `order` what ties have."""
+    """A member of a feed. `time_ms` is its time if readable, and `order` the order of ties."""
 
     event: DescribedEvent
     time_ms: int | None
@@ -196,8 +197,8 @@ class TreePage:
     """A page of a feed.
 
     Attributes:
-        iri: the address where it is.
-        document: what it says.
+      iri: the address of the page.
+      document: its contents.
     """
 
     iri: str
@@ -214,12 +215,12 @@ class TreePage:
         ]
 
     def description(self) -> FeedDescription | None:
-        """What the page says as the root of a feed; None if it is no root."""
+        """The description of the feed, if the page is its root; else None."""
         names = [stream for stream, view in self.streams() if view == self.iri]
         return self._described(names[0]) if names else None
 
     def any_description(self) -> FeedDescription | None:
-        """What the page says of a stream, whichever page is the stream's root."""
+        """The description of a stream, of whichever root page."""
         for name in self.document.about:
             if self.document.objects(name, _TIME_PATH):
                 return self._described(name)
@@ -274,7 +275,7 @@ class TreePage:
             yield Member(event, parse_time(times[0]) if times else None, _order(orders))
 
     def _path(self, term: str) -> Path | None:
-        """The path that a term stands for; None for alternatives and repetitions."""
+        """The path of a term; None for alternatives and repetitions."""
         if term[0] == "<" and term != _NIL:
             return ((False, term),)
         inverse = self.document.objects(term, _INVERSE)
@@ -292,7 +293,7 @@ class TreePage:
 
 
 def _reached(name: str, path: Path | None, triples: Sequence[Triple]) -> list[str]:
-    """What a path leads to from a node."""
+    """The nodes that a path reaches from a node."""
     if path is None:
         return []
     nodes = [name]
@@ -303,7 +304,7 @@ def _reached(name: str, path: Path | None, triples: Sequence[Triple]) -> list[st
 
 
 def _order(values: Sequence[str]) -> tuple[int, str]:
-    """What orders members of one time: numbers by value, then texts."""
+    """The order of members of one time: numbers by value, then texts."""
     text = split_literal(values[0])[0] if values and values[0][0] == '"' else "".join(values[:1])
     try:
         return int(text), ""

@@ -59,9 +59,9 @@ class _BadTerm(Exception):
 
 
 def _frame_texts(data: IO[bytes], limits: Limits) -> Iterator[bytes]:
-    """The bytes of each frame, which have their length before them unless there is only one frame.
+    """The bytes of each frame; its length is before it unless there is only one frame.
 
-    The first three bytes tell, as the specification of Jelly says.
+    The first three bytes decide, by the specification of Jelly.
     """
     head = _exactly(data, 3)
     if head[:1] == _PRELUDE and (head[1:2] != _PRELUDE or head[2:3] == _PRELUDE):
@@ -160,7 +160,7 @@ class _TooLarge(Exception):
 class _FrameTerms(Adapter):  # type: ignore[misc]  # pyjelly has no types
     """Terms as N-Triples texts; rows as (subject, predicate, object, graph or None).
 
-    `bad` is what is wrong with a term of the frame, `size` the characters of its terms.
+    `bad` is the error of a term of the frame, `size` the characters of its terms.
     """
 
     def __init__(self, options: ParserOptions, most: int) -> None:

@@ -36,7 +36,7 @@ from spaseq.rdf.messages.message_quads import LoggedLines, in_halves, marked
 from spaseq.rdf.messages.message_shapes import KnownShapes, learned
 
 _NAMED_CONTEXT = re.compile(rb'"@context"\s*:\s*["\[]')
-"""A context that may name another one, as may one of several."""
+"""The sign of a context that may name another one, as one of several may."""
 
 _BLANK_GRAPH = re.compile(rb"^[^ \n]+ [^ \n]+ [^\n]* _:[^ \n]+ \.$", re.MULTILINE)
 """A quad in the graph of a blank node; or a literal that looks like its end."""
@@ -58,7 +58,7 @@ class JsonMessage:
 
 
 def is_small(text: bytes, limits: Limits) -> bool:
-    """Whether a text needs no measuring before it is parsed."""
+    """Whether a text can be parsed without measuring it."""
     brackets = text.count(b"{") + text.count(b"[")
     values = brackets + text.count(b",")
     return (
@@ -69,10 +69,10 @@ def is_small(text: bytes, limits: Limits) -> bool:
 
 
 def _objects(texts: Sequence[bytes]) -> Sequence[Any]:
-    """The object that is all of each text; None if there is none.
+    """The object of each text; None if a text is not just one object.
 
     They are parsed together, with a string between two of them. If each string is found at its
-    place, each text is a value by itself.
+    position, each text is one value.
     """
     try:
         values = json.loads(b"[" + _SEPARATOR.join(texts) + b"]")
@@ -100,7 +100,7 @@ class JsonLog:
     """
 
     has_shapes = True
-    """Whether the quads of lines with one shape differ only where their values stand."""
+    """Whether the quads of lines with one shape differ only in their values."""
 
     def __init__(
         self, base: str | None, contexts: JsonLdContexts, limits: Limits, report: Report
@@ -160,7 +160,7 @@ class JsonLog:
                 contexts.append({"@context": json.loads(self._context)})
             shape = learned(text, contexts, self._alone)
         except PARSER_ERRORS:
-            pass  # what is wrong with the line has been reported
+            pass  # the error of the line has been reported
         self._unknown = 0
         if shape is None:
             self._patience *= 2
@@ -198,7 +198,7 @@ class JsonLog:
     def _ready(
         self, message: MessageText, text: bytes, value: Any, refuse: Refuse
     ) -> Sequence[JsonMessage]:
-        """A message as it is parsed; a context message sets the context.
+        """A message in the form for the parser; a context message sets the context.
 
         Raises:
             PARSER_ERRORS: the message is no object, or exceeds a limit.
@@ -219,7 +219,7 @@ class JsonLog:
                 context = json.dumps(value["@context"]).encode()
                 self._quads(
                     b'{"@context": ' + context + b"}", is_measured
-                )  # a context that is none is bad
+                )  # an invalid context is bad
                 self._context, self._shapes = context, KnownShapes()
                 return ()
             if named:

@@ -1,8 +1,8 @@
 """Events of messages (docs/lookup.md#formats).
 
-A message with named graphs has an event for each of them; the time triples of all stand anywhere in
-the message. A message without named graphs is one event without a name. Order within a message has
-no meaning, so the quads of a graph are brought together first.
+A message with named graphs has an event for each of them; the time triples are anywhere in the
+message. A message without named graphs is one event without a name. Order within a message has no
+meaning, so the quads of a graph are brought together first.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ class MessageAssembly:
 class _MessageRows:
     """The m rows of some messages, and r runs of them, each of one message and graph.
 
-    Row i stood at place[i] when it was read. A run in the default graph is an event if its message
-    has no other.
+    Row i had the position place[i] when it was read. A run in the default graph is an event if its
+    message has no other.
     """
 
     read: Statements
@@ -126,7 +126,7 @@ class _MessageRows:
 
     @classmethod
     def of(cls, read: Statements, given: MessageLines) -> _MessageRows:
-        """The rows without those that are marks, each graph's together."""
+        """The rows except marks, sorted by graph."""
         is_mark, names = read.s == _MARK, read.o == _NAMES
         message = np.cumsum(is_mark)
         named = zip(message[names].tolist(), read.s[names].tolist(), strict=True)

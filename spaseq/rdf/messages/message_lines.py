@@ -1,4 +1,4 @@
-"""Messages as text: as they come, and as the lines of N-Quads that a parser makes of them."""
+"""Messages as text: in their format, and as the N-Quads of a parser."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class WrittenQuads(io.BytesIO):
         """All text, with these quads.
 
         Raises:
-            PARSER_ERRORS: of the parser that gives the quads.
+            PARSER_ERRORS: from the parser of the quads.
         """
         ox.serialize(quads, self, ox.RdfFormat.N_QUADS)
         return self.getvalue()

@@ -1,5 +1,5 @@
-"""Quads of the messages of a log of RDF Messages, with pyoxigraph, and the lines of any log, about
-as many at a time as are parsed together.
+"""Quads of the messages of a log of RDF Messages, with pyoxigraph; and the lines of any log, in
+blocks that are parsed together.
 
 Many messages are parsed together, with a triple between two of them that marks the delimiter. If
 the parser refuses the text, the messages are parsed one by one, so only a malformed one is lost.
@@ -35,7 +35,7 @@ from spaseq.records import record
 from spaseq.text_patterns import possessive
 
 TOGETHER_BYTES = 1 << 20
-"""About how many bytes of messages are parsed together."""
+"""Approximate bytes of messages that are parsed together."""
 
 _VERSION = possessive(
     rb"""^[ \t]*+VERSION[ \t]++(?:"[^"\n]*+"|'[^'\n]*+')[ \t]*+(?:\#[^\n]*+)?\r?$""", re.MULTILINE
@@ -60,7 +60,7 @@ def together(messages: Iterable[MessageText]) -> Iterator[list[MessageText]]:
                 yield run
                 run, size = [], 0
     except READ_ERRORS:
-        yield run  # what was read before counts
+        yield run  # messages read before count
         raise
     if run:
         yield run
@@ -71,7 +71,7 @@ def in_halves(
     parsed: Callable[[Sequence[_Message]], MessageLines],
     refuse: Callable[[_Message, Exception], None],
 ) -> Iterator[MessageLines]:
-    """The quads of messages that are parsed together; where that fails, of each half by itself."""
+    """The quads of messages that are parsed together; after a failure, of each half by itself."""
     try:
         yield parsed(run)
     except PARSER_ERRORS as error:
@@ -152,9 +152,9 @@ class LoggedLines:
 
     Attributes:
         data: the bytes of the lines, and PAD line feeds.
-        ends: [n] where each line ends, with its line feed.
+        ends: [n] the end of each line, with its line feed.
         line: the number of the first, from 1.
-        limits: what says which line is too long.
+        limits: the limits of lines.
     """
 
     data: Bytes

@@ -1,10 +1,10 @@
 """Shapes of JSON-LD lines: lines that differ in some values alone become quads without a parser. A
 kernel writes the quads of lines of known shapes.
 
-A shape is learned from one line. The parser reads the line with marks in place of its values. Where
-a mark stands in the quads, the value of another line will stand. A value that may change the quads
-in another way stays a constant of the shape: a relative IRI, for example, or a type. Blank nodes
-have the same labels in all lines of a shape, as a label has no meaning beyond its event.
+A shape is learned from one line. The parser reads the line with marks in place of its values. In
+the quads of another line, its values replace these marks. A value that may change the quads in
+another way stays a constant of the shape: a relative IRI, for example, or a type. Blank nodes have
+the same labels in all lines of a shape, as a label has no meaning beyond its event.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from spaseq.rdf.terms.triple_terms import blank_nodes, with_blank_nodes
 from spaseq.records import record
 
 _SHAPES = 32
-"""Shapes that are known at a time; each costs a look at every message of another one."""
+"""Maximum number of known shapes; each is compared with every message of another one."""
 
 _FIRST_ROOM = 1 << 12
 _NONE = -1
@@ -52,21 +52,20 @@ _IRIS = (
     (rb"urn:[a-z0-9]+:", rb"%b(?:[.:/]%b)*" % (_WORD, _WORD), kernel.URN),
     (rb"[A-Za-z][A-Za-z0-9_-]*:", _WORD, kernel.NAME),  # a prefix of the context
 )
-"""How IRIs begin, and texts behind the begin that no parser changes."""
+"""Prefixes of IRIs, and texts after them that no parser changes."""
 
 _IRI_VALUES = [(re.compile(b'"(%b)%b"' % (head, rest)), kind) for head, rest, kind in _IRIS]
 
 
 @record
 class MessageShape:
-    """What lines have in common, and how their quads are made.
+    """The common text of lines, and the construction of their quads.
 
     Attributes:
-        parts: texts that stand in a line, each with the kind of value that follows it; behind the
-            last one stands END.
-        writes: texts that stand in the quads, each with the place in the line of the value that
-            follows it, and how that is written.
-        rest: what follows the last of these values in the quads.
+      parts: texts of a line, each with the kind of value after it; after the last one comes END.
+      writes: texts of the quads, each with the position in the line of the value after it, and its
+          form.
+      rest: the text after the last of these values in the quads.
     """
 
     parts: Sequence[tuple[bytes, int]]
@@ -104,7 +103,7 @@ class KnownShapes:
         self._reads, self._last = 0, 0
 
     def add(self, shape: MessageShape) -> None:
-        """Know one more. If there are too many, the one that no line has had for longest goes."""
+        """Add one more. If there are too many, the one without use for longest is dropped."""
         used = np.empty(0, np.int64) if self._tables is None else self._tables.used
         if len(used) >= _SHAPES:
             oldest = int(used.argmin())
@@ -116,7 +115,7 @@ class KnownShapes:
         self._last = len(used)
 
     def spans(self, lines: LoggedLines, first: int, unknown: int) -> Sequence[Span]:
-        """Messages from `first` on, until so many have no known shape."""
+        """Messages from `first` on, up to a number without a known shape."""
         if self._tables is None:
             return [(first, min(len(lines), first + unknown), None)]
         known, ends = np.empty(len(lines), np.bool_), np.empty(len(lines), np.int64)
@@ -184,7 +183,7 @@ def _firsts(sizes: Sequence[int]) -> Int32s:
 
 
 def _room(shape: MessageShape) -> int:
-    """The most bytes of a line's quads, without values that are written as they are."""
+    """Maximum bytes of a line's quads, without values that are copied unchanged."""
     numbers = sum(form >= kernel.AS_NUMBER for *_, form in shape.writes)
     fixed = sum(len(text) for text, *_ in shape.writes) + len(shape.rest) + len(MARKED)
     return fixed + numbers * kernel.WRITTEN_NUMBER
@@ -192,10 +191,10 @@ def _room(shape: MessageShape) -> int:
 
 @record
 class _Value:
-    """A value in a line: where its text begins and ends, what stays of it, the kind of the rest.
+    """A value in a line: the start and end of its text, the part that stays, the kind of the rest.
 
-    `mark` and `other` stand in its place when its role is learned. The other number has a fraction,
-    and the other text is an absolute IRI.
+    `mark` and `other` replace it when its role is learned. The other number has a fraction, and the
+    other text is an absolute IRI.
     """
 
     begin: int
@@ -206,7 +205,7 @@ class _Value:
     other: bytes
 
     def marked(self, mark: bytes) -> bytes:
-        """The JSON text with a mark in place of what may vary."""
+        """The JSON text with a mark in place of each variable part."""
         return mark if self.kind == kernel.NUMBER else b'"%b%b"' % (self.head, mark)
 
 
@@ -215,11 +214,11 @@ def learned(text: bytes, context: Any, parse: Parse) -> MessageShape | None:
 
     Args:
         text: a JSON object.
-        context: what decides with it what it means: JSON that has all its contexts, by `@context`.
+        context: JSON with all its contexts, by `@context`.
         parse: reads a line.
 
     Raises:
-        PARSER_ERRORS: the line is malformed; or it is with marks in it.
+        PARSER_ERRORS: the line is malformed; or it becomes so with marks.
     """
     values = [*_values(text, may_have_prefixes=not _names_iris(context))]
 
@@ -322,7 +321,7 @@ def _names_iris(context: Any, inside: bool = False) -> bool:
 
 
 def _replaced(text: bytes, texts: Mapping[_Value, bytes]) -> bytes:
-    """The line with other texts in the place of some values, which are in order."""
+    """The line with other texts in place of some values, which are in order."""
     parts, at = list[bytes](), 0
     for value, new_text in texts.items():
         parts += text[at : value.begin], new_text
@@ -330,7 +329,7 @@ def _replaced(text: bytes, texts: Mapping[_Value, bytes]) -> bytes:
     return b"".join([*parts, text[at:]])
 
 
-# --- what values become ---------------------------------------------------------------------------
+# --- roles of values ------------------------------------------------------------------------------
 
 _TYPED = b'%b"^^<' + XSD.encode() + b"%b>"
 
@@ -348,9 +347,9 @@ def _double(number: bytes) -> bytes:
 
 @record
 class _Role:
-    """How a value stands in the quads: the text for its mark, how others are written there.
+    """The role of a value in the quads: the text for its mark, and the form of other values there.
 
-    `kind` is that of the others, if fewer of them are written than the value's own kind has.
+    `kind` is the kind of these values, if it allows fewer than the value's kind.
     """
 
     mark: bytes
@@ -362,7 +361,7 @@ _ABSENT = _Role(b"")
 
 
 def _role(value: _Value, quads: bytes) -> _Role | None:
-    """How a value stands in the quads of its marked line; None if that may depend on its text."""
+    """The role of a value in the quads of its marked line; None if it may depend on its text."""
     mark = value.mark
     if value.kind == kernel.NUMBER:
         for role, end in (
@@ -385,7 +384,7 @@ def _role(value: _Value, quads: bytes) -> _Role | None:
 
 
 def _count(mark: bytes, quads: bytes) -> int:
-    """How often a number stands in quads, in any form."""
+    """Number of occurrences of a number in quads, in any form."""
     return quads.count(mark) + quads.count(_double(mark))
 
 

@@ -1,7 +1,7 @@
 """NGSI-LD: notifications of context brokers, and entities (ETSI GS CIM 009).
 
 An event is an entity of a notification. Normalized and concise attributes give the same triples;
-key-values give those that JSON-LD says. Times are `xsd:dateTime`.
+key-values give the triples of JSON-LD. Times are `xsd:dateTime`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class NgsiLog(WrappedLog):
         yield WrappedEvent(name, time, [_entity(node, time)], entity.get("@context", given))
 
     def _whole_context(self, given: Any) -> list[Any]:
-        """The contexts of a message, else of its stream, and the core context behind them."""
+        """The contexts of a message, else of its stream, followed by the core context."""
         context = self._own if given is None else given
         parts = context if isinstance(context, list) else [] if context is None else [context]
         kept = [part for part in parts if not (isinstance(part, str) and is_core_context(part))]
@@ -111,8 +111,8 @@ def _time(entity: Mapping[str, Any], around: Mapping[str, Any]) -> str | None:
     """The time of an entity's event.
 
     It is the greatest at which an attribute was observed or deleted, else at which it was modified
-    or created, else when the notification was sent. A text that is no time is taken as it is, so
-    that it is reported.
+    or created, else when the notification was sent. A text that is no time is kept, so that it is
+    reported.
     """
     parts = [*_attributes(entity), entity]
     for keys in (("observedAt", "deletedAt"), ("modifiedAt",), ("createdAt",)):
@@ -130,7 +130,7 @@ def _text(time: Any) -> str:
 
 
 def _entity(entity: Mapping[str, Any], time: str | None) -> dict[str, Any]:
-    """The entity with its attributes in normalized form; key-values stay what they are."""
+    """The entity with its attributes in normalized form; key-values stay unchanged."""
     if any(_is_attribute(each) for each in _attributes(entity)):
         return {
             key: value if key in _ABOUT else _normalized(value, time)

@@ -1,7 +1,8 @@
 """Observations of SOSA, the core of the Semantic Sensor Network ontology, as events.
 
-A document may have several, and collections of them. An observation's graph has its own triples,
-those of the nodes that it names, as far as the document has them, and what its collections say.
+A document may have several, and collections of them. An observation's graph has its triples, the
+triples of the nodes that it names, as far as the document has them, and the properties of its
+collections.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def _event(
 
 
 def _inherited(name: str, document: Description, above: dict[str, list[str]]) -> Iterator[Triple]:
-    """What an observation's collections say, the nearest first, and it does not."""
+    """The properties of an observation's collections that it lacks, the nearest first."""
     known = {p for _, p, _ in document.about[name]}
     seen, waiting = {name}, list(above.get(name, ()))
     while waiting:

@@ -25,7 +25,7 @@ from spaseq.text_patterns import possessive
 PIECE_BYTES = 1 << 20
 
 LINE_DELIMITER = possessive(rb"MESSAGE[ \t]*+(?:\#[^\n]*+)?\r?$", re.MULTILINE)
-"""A delimiter of N-Triples and N-Quads, if nothing stands before it in its line."""
+"""A delimiter of N-Triples and N-Quads, if it is the first text of its line."""
 
 _NAME = rb"[A-Za-z0-9_:%\-\x80-\xff]"
 _FLAT = (
@@ -51,7 +51,8 @@ a token that more text may complete."""
 Ends = Callable[[bytes, bool], tuple[list[tuple[int, int]], int]]
 """Finds the delimiters in a text of whole lines; the flag says that it is the last one.
 
-Returns (begin, end) of each, and where the scan must go on once there is more text."""
+Returns (begin, end) of each, and the position where the scan must continue with more text.
+"""
 
 
 def line_messages(data: IO[bytes], limits: Limits) -> Iterator[MessageText]:

@@ -1,8 +1,8 @@
-"""JSON messages that hold events in a form of their own: NGSI-LD and CloudEvents.
+"""JSON messages that wrap events in another form: NGSI-LD and CloudEvents.
 
-What a message holds becomes JSON-LD, an event each, which `JsonLog` parses. CloudEvents 1.0 come in
-structured mode: objects, and arrays of them. An event's graph has its data, and what its envelope
-says of it.
+Each event of a message becomes JSON-LD, which `JsonLog` parses. CloudEvents 1.0 come in structured
+mode: objects, and arrays of them. An event's graph has its data, and the attributes of its
+envelope.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class WrappedEvent:
 
     Attributes:
         name: its IRI.
-        time: the text of an xsd:dateTime; None: that of the message's arrival, if it has one.
+        time: the text of an xsd:dateTime; None: the time of the message's arrival, if it has one.
         nodes: its graph.
-        context: that of the message, as in JSON-LD; None for none.
-        about: values of the event itself by property, which stand in its graph, too.
+        context: the context of the message, as in JSON-LD, or None.
+        about: values of the event itself by property, which are in its graph, too.
     """
 
     name: str
@@ -85,7 +85,7 @@ class WrappedLog(JsonLog):
 
     @abstractmethod
     def _events(self, value: Any) -> Iterator[WrappedEvent | str]:
-        """The events of a message, and what is wrong with parts of it.
+        """The events of a message, and the errors of its parts.
 
         Raises:
             PARSER_ERRORS: the whole message is bad.
@@ -175,13 +175,13 @@ def _is_json(text: bytes) -> bool:
 def iri_part(text: str, encoded: bool = False) -> str:
     """A text as a part of an IRI, where other characters are percent-encoded.
 
-    `encoded` says that it is a part of an IRI already, so `%` may stand in it.
+    `encoded` says that it is a part of an IRI already, so it may contain `%`.
     """
     return quote(text, safe="-._~:@!$&'()*+,;=/?" + "%" * encoded)
 
 
 class CloudEventLog(WrappedLog):
-    """Parses CloudEvents; those of a batch one by one."""
+    """Parses CloudEvents; the events of a batch one by one."""
 
     def _events(self, value: Any) -> Iterator[WrappedEvent | str]:
         if not isinstance(value, dict):
@@ -215,7 +215,7 @@ class CloudEventLog(WrappedLog):
         yield WrappedEvent(name, text, nodes, self._own if nodes else None, about)
 
     def _source(self, source: str) -> str:
-        """The source as an IRI: a relative one is resolved, or stands behind a URN."""
+        """The source as an IRI: a relative one is resolved, or follows a URN."""
         if is_absolute_iri(source):
             return source
         if self._base is not None:

@@ -1,4 +1,4 @@
-"""Kinds of float64 values: what a float64 says about the number or dateTime that it approximates.
+"""Kinds of float64 values: the exactness of a float64 approximation of a number or dateTime.
 
 Comparing two float64 values gives the right answer in three cases: both numbers are EXACT or SHORT;
 SPARQL promotes one of them to double; or the two float64 values differ, as rounding keeps order.

@@ -62,7 +62,7 @@ _COMMA = late_pattern(r"\s*,\s*")
 
 
 def list_lexical(items: Sequence[str | None]) -> str:
-    """The lexical form of a `cdt:List` of N-Triples texts; None stands for `null`."""
+    """The lexical form of a `cdt:List` of N-Triples texts; None is `null`."""
     return "[" + ", ".join("null" if item is None else item for item in items) + "]"
 
 

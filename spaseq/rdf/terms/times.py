@@ -36,7 +36,7 @@ UNITS = {
     "SECONDS": 1000,
     "MILLISECONDS": 1,
 }
-"""How many milliseconds a unit of durations has, the largest first."""
+"""Milliseconds of each unit of durations, the largest first."""
 
 Time: TypeAlias = Union[datetime, SupportsIndex, str, "np.datetime64"]
 """A time of a program: a datetime, milliseconds since the epoch, ISO 8601 text, `np.datetime64`.
@@ -47,7 +47,7 @@ A pandas Timestamp is a datetime. A time without a zone is in UTC.
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ISO_DATE = re.compile(r"[0-9]{4}-")
 _TICKS = {"ns": 1_000_000, "ps": 1_000_000_000, "fs": 10**12, "as": 10**15}
-"""How many ticks a millisecond has, in units below the microsecond."""
+"""Ticks per millisecond, in units below the microsecond."""
 
 _DIGITS = 20  # no longer number is short enough
 
@@ -58,16 +58,16 @@ def in_largest_unit(ms: int) -> tuple[int, str]:
 
 
 TIME_UNITS = {"ms": 1, "s": 1000}
-"""How many milliseconds an integer time is, by the name of a stream's unit."""
+"""Milliseconds per integer time, by the name of a stream's unit."""
 
 LIKELY_SECONDS = range(315_532_800, 2_524_608_000)
 """Integer times that are seconds in the years 1980 to 2049, and milliseconds early in 1970."""
 
 UNTIMED = 253_395_323_001_987
-"""The time (ms) that readers give to an event whose time its stream's clock will set.
+"""The time (ms) of an event that its stream's clock will replace.
 
-It lies in the year 9999 and has the common form of a dateTime, which is read fast. An event with
-this time of its own would be bad, because it is too far ahead of every clock.
+It lies in the year 9999 and has the common form of a dateTime, which is read fast. A real event
+with this time would be bad, because it is too far ahead of every clock.
 """
 
 _DATETIME = late_pattern(
@@ -200,7 +200,7 @@ def format_time(ms: int) -> str:
 
 
 FRACTIONS = ("Z", *(f".{fraction:03}Z" for fraction in range(1, 1000)))
-"""What stands behind a second, by its milliseconds."""
+"""The text after a second, by its milliseconds."""
 
 
 @lru_cache(maxsize=4096)
@@ -220,7 +220,7 @@ def time_literal(ms: int) -> str:
 
 
 def time_ms(when: Time, scale: int = 1) -> int:
-    """Milliseconds since the epoch of a time; what is below the millisecond is cut off.
+    """Milliseconds since the epoch of a time; digits below the millisecond are cut off.
 
     An integer counts `scale` milliseconds.
 

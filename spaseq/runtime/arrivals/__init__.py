@@ -1,1 +1,1 @@
-"""Which input a run reads when: splits, the file source log, stream clocks. No Spark inside."""
+"""The input of each batch of a run: splits, the file source log, stream clocks. No Spark inside."""

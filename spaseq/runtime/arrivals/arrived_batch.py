@@ -1,4 +1,4 @@
-"""One batch of a followed run: which range of which file each task reads, and where time stands."""
+"""One batch of a followed run: the file ranges that each task reads, and the stream clocks."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class FileSlice:
     """A range of a file that a batch reads.
 
     Attributes:
-        range: the range.
-        clock: where the stream's time stood before it.
-        lines: how many lines it has.
-        size: the file's size when it was found, all of which is to be read in time.
-        horizon: how far ahead its events may be.
+      range: the range.
+      clock: the stream's clock before it.
+      lines: its number of lines.
+      size: the file's size when it was found; all of it will be read.
+      horizon: how far ahead its events may be.
     """
 
     range: FileRange
@@ -61,7 +61,7 @@ class StreamArrivals:
         slices: the parts of files, in reading order.
         clock: the stream's clock after the batch.
         since: when the stream last had new input, in milliseconds since the epoch.
-        accepted: how many events of the stream were in time so far; None if that is not known.
+        accepted: number of the stream's events that were in time so far; None if unknown.
     """
 
     slices: tuple[FileSlice, ...]
@@ -88,7 +88,7 @@ class ArrivedBatch:
 
     Attributes:
         at: when the batch was planned, in milliseconds since the epoch.
-        streams: one for each stream of the run.
+        streams: the arrivals of each stream of the run.
         knowledge: the name of the knowledge base that was current then.
     """
 
@@ -102,7 +102,7 @@ class ArrivedBatch:
 
     @classmethod
     def of_json(cls, value: list[Any]) -> ArrivedBatch:
-        """The inverse of `as_json`. ValueError for anything else."""
+        """The inverse of `as_json`. ValueError for any other value."""
         at, streams, knowledge = value
         return cls(at, tuple(StreamArrivals.of_json(s) for s in streams), knowledge)
 
@@ -128,14 +128,14 @@ class ArrivedSplit:
 
 @record
 class StreamProgress:
-    """Where a stream's time stands after a batch.
+    """The clock of a stream after a batch.
 
     Attributes:
-        stream: the stream's number.
-        watermark: in milliseconds; None before any event.
-        knowledge: the name of the batch's knowledge base.
-        ties: the name of the file that numbers events of equal time in the partitions of a topic;
-            "" if there are none.
+      stream: the stream's number.
+      watermark: in milliseconds; None before any event.
+      knowledge: the name of the batch's knowledge base.
+      ties: the name of the file that numbers events of equal time in the partitions of a topic; ""
+          if there is none.
     """
 
     stream: int
@@ -155,7 +155,7 @@ def arrived_splits(batches: Sequence[ArrivedBatch]) -> list[ArrivedSplit]:
 
 
 def bytes_of(splits: Sequence[ArrivedSplit]) -> float:
-    """How many bytes splits have; infinite if one has a file that is read whole."""
+    """The bytes of splits; infinite if a split is a file that is read whole."""
     total = 0.0
     for part in (one.range for split in splits for one in split.slices):
         total += float("inf") if part.end is None else part.end - part.begin
@@ -165,14 +165,14 @@ def bytes_of(splits: Sequence[ArrivedSplit]) -> float:
 def read_slice(
     piece: FileSlice, options: StreamOptions, at: int, on_bad: OnBad
 ) -> Iterator[tuple[EventBatch, Int64s]]:
-    """All events of a slice, each with how late it is (ms, int64[n], 0 if it is not late).
+    """All events of a slice, each with its lateness (ms, int64[n], 0 if it is not late).
 
     A late event has k = -1. An event that is too far ahead, and a file that cannot be read, are bad
     input.
 
     Args:
         piece: the slice.
-        options: how its stream is read.
+        options: the reading options of its stream.
         at: when the batch was planned (ms): the time of arrival.
         on_bad: called for input that cannot become an event.
     """

@@ -1,8 +1,8 @@
 """Write-ahead log of the files that each micro-batch of a followed run reads.
 
-A batch is written down before a task reads it, and never changes. A batch that is run again
-therefore reads the same bytes in the same order, and calls the same events late. So the state of
-the queries can be made anew from the batches, which are kept as long as it depends on their events.
+A batch is logged before a task reads it, and never changes. So a batch that is run again reads the
+same bytes in the same order, and finds the same late events. The state of the queries can be
+rebuilt from the batches, which are kept as long as it depends on their events.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from spaseq.sources.files import WHOLE, FilePosition, GrowingFiles, PendingFile
 from spaseq.storage.checksums import read_json, write_json
 
 COMPACT_EVERY = 50
-"""After this many batches the log lists how far every file has been read."""
+"""Number of batches after which the log lists the position in every file."""
 
 _RANGES_PER_CORE = 2  # of a large batch
 _LEAST_RANGE = 4 * 2**20  # bytes for which a task pays off
 
 Sizes: TypeAlias = Sequence[Mapping[str, int]]
-"""By stream and path: up to which byte a file may be read."""
+"""By stream and path: the byte up to which a file may be read."""
 
 _CURRENT = "knowledge"
 _NO_TIMES = np.empty(0, np.int64)
@@ -50,11 +50,11 @@ class FileSourceLog:
     """The batches so far, numbered from 1, in files of one directory.
 
     Args:
-        directory: the log's own directory, which is made.
+        directory: the log's directory, which is created.
         streams: the followed streams; always the same ones in the same order.
-        settings: limits of a batch, and how time passes.
-        wall: seconds since the epoch.
-        depths: how far back the state of the queries reaches.
+        settings: limits of a batch, and the rules of time.
+        wall: the clock, in seconds since the epoch.
+        depths: how far back the state of the queries depends on events.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class FileSourceLog:
         return self._batches.batch(number)
 
     def use_knowledge(self, name: str) -> None:
-        """Plan new batches with this knowledge base."""
+        """Use this knowledge base for new batches."""
         write_json(self._directory / _CURRENT, name)
 
     def knowledge_in_use(self) -> set[str]:
@@ -99,15 +99,15 @@ class FileSourceLog:
         return read_json(path, str) if path.exists() else ""
 
     def clocks(self, number: int) -> list[StreamClock]:
-        """Where each stream's time stands after a batch."""
+        """The clock of each stream after a batch."""
         return [s.clock for s in self._batch_or_start(number).streams]
 
     def sizes(self) -> Sizes:
-        """The current sizes of all files; a limit for `plan_batch`."""
+        """The present sizes of all files; a limit for `plan_batch`."""
         return [stream.sizes() for stream in self._streams]
 
     def pending(self, after: int) -> list[list[PendingFile]]:
-        """The files, or parts of files, that wait after a batch, by stream."""
+        """The files, or parts of files, that are unread after a batch, by stream."""
         self._load(after)
         settled_ms = None
         if self._settings.growing:
@@ -122,8 +122,8 @@ class FileSourceLog:
 
         Args:
             after: the number of the last batch, 0 for none.
-            upto: how far files may be read; files that it does not name are left alone.
-            max_bytes: most bytes of each stream, instead of the settings' limit.
+            upto: limits of the positions in files; files without one are not read.
+            max_bytes: maximum bytes of each stream, instead of the settings' limit.
 
         Returns:
             The number of the batch; `after` if there is nothing new.
@@ -164,7 +164,7 @@ class FileSourceLog:
             self._taken_path(number).unlink(missing_ok=True)
             self._compacted().discard(number)
 
-    # --- the state made anew ----------------------------------------------------------------------
+    # --- rebuilding the state ---------------------------------------------------------------------
 
     def begin(self) -> int:
         """The first batch after which the log has all batches; 0 if it has all there ever were."""
@@ -187,9 +187,9 @@ class FileSourceLog:
         return all(d.reach(marks, accepted).is_after(latest, before) for d in self._depths)
 
     def repeated(self, after: int, last: int, most: float) -> int:
-        """The end of a batch that repeats those after `after`, at most to `last`.
+        """The last batch of a repetition of the batches after `after`, at most `last`.
 
-        They have one knowledge base and at most about `most` bytes.
+        They share a knowledge base and have about `most` bytes at most.
         """
         number, first = after + 1, self.batch(after + 1)
         size = bytes_of(arrived_splits([first]))
@@ -202,7 +202,7 @@ class FileSourceLog:
         return number
 
     def _batch_or_start(self, number: int) -> ArrivedBatch:
-        """A batch; for 0, where the run starts."""
+        """A batch; for 0, the start of the run."""
         if number:
             return self.batch(number)
         fresh = [
@@ -250,10 +250,10 @@ class FileSourceLog:
         clocks = [(s.clock, at - s.since >= idle_ms) for s in streams]
         return raise_silent(clocks, at, before, self._settings)
 
-    # --- how far files have been read -------------------------------------------------------------
+    # --- positions in files -----------------------------------------------------------------------
 
     def _load(self, upto: int) -> None:
-        """Bring `_positions` to where they were after a batch."""
+        """Bring `_positions` to the positions after a batch."""
         compacted = max((c for c in self._compacted() if c <= upto), default=0)
         if not compacted <= self._upto <= upto:
             self._upto = compacted
@@ -279,7 +279,7 @@ class FileSourceLog:
         self._compacted().add(number)
 
     def _compacted(self) -> set[int]:
-        """The batches after which positions were listed."""
+        """The batches after which the positions were listed."""
         if self._listed is None:
             there = self._directory.glob("[0-9]*.taken.json")
             self._listed = {int(path.name.partition(".")[0]) for path in there}
@@ -319,12 +319,12 @@ def _stream_arrivals(
 
 
 def _cut(file: PendingFile, end: int) -> PendingFile:
-    """The waiting part of a file, up to the byte `end`."""
+    """The unread part of a file, up to the byte `end`."""
     return file._replace(end=min(file.end, end))
 
 
 def _within(stream: GrowingFiles, waiting: list[PendingFile], limit: float) -> list[PendingFile]:
-    """The first of the waiting files, up to `limit` bytes."""
+    """The first of the unread files, up to `limit` bytes."""
     total, chosen = 0, list[PendingFile]()
     for file in waiting:
         left, size = limit - total, file.end - file.begin

@@ -1,5 +1,6 @@
-"""The splits of a bounded run: every part of its input that one task of stage 1 reads. And batches
-of a followed run: how large they are while a backlog is read, and which repeat earlier ones.
+"""The splits of a bounded run (the parts of its input for the tasks of stage 1), and batch sizes.
+
+Batches of a followed run: their size while a backlog is read, and those that repeat earlier ones.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ LEAST_BYTES = 16 * 2**20
 """A backlog begins with a batch of this size: what queries make of a byte is not known before."""
 
 AIM_SECONDS = 4.0
-"""The time a batch is to take. An empty one takes some tenths of a second already, and answers
-come only at the end of a batch."""
+"""Target duration of a batch. An empty one takes some tenths of a second already, and answers come
+only at the end of a batch.
+"""
 
 _MOST_CHANGE = 4.0  # factor between two batches
 
@@ -27,8 +29,8 @@ _MOST_CHANGE = 4.0  # factor between two batches
 def paths_from(directory: str | None) -> AbstractContextManager[object]:
     """Make relative paths start from `directory`, if it exists on this machine.
 
-    Spark keeps worker processes for later tasks, and names the files that it ships relative to
-    where an executor started: a worker goes back there afterwards.
+    Spark keeps worker processes for later tasks, and names shipped files relative to the directory
+    in which an executor started: a worker returns there afterwards.
     """
     return nullcontext() if directory is None or not os.path.isdir(directory) else chdir(directory)
 
@@ -65,11 +67,11 @@ def bounded_splits(
 
 
 class BatchSizer:
-    """How many bytes of each stream the next batch of a backlog reads.
+    """Size of the next batch of a backlog, in bytes of each stream.
 
     Args:
-        most: the most bytes that a batch reads.
-        now: seconds, from a clock that never goes back.
+      most: maximum bytes of a batch.
+      now: seconds, from a monotonic clock.
     """
 
     def __init__(self, most: int, now: Callable[[], float] = time.monotonic) -> None:
@@ -78,7 +80,7 @@ class BatchSizer:
         self.bytes = min(most, LEAST_BYTES)
 
     def begin(self, size: float | None) -> None:
-        """The last batch has ended and the next one begins.
+        """Record that the last batch has ended and the next one begins.
 
         Args:
             size: the next batch's limit in bytes; None if it leaves no backlog, so that its
@@ -94,11 +96,11 @@ class BatchSizer:
 
 
 class Repetition(NamedTuple):
-    """Which batches of the file source log make the state of an earlier run anew.
+    """The batches of the file source log that rebuild the state of an earlier run.
 
     Attributes:
-        begin: they come after this batch.
-        end: the last of them. The earlier run has given all answers up to there.
+      begin: they come after this batch.
+      end: the last of them. The earlier run has given all answers up to it.
     """
 
     begin: int = 0

@@ -1,7 +1,7 @@
 """How far back in the logs of its streams the state of a query reaches.
 
-A partial match is no older than its query's window. So the state can be made anew from the events
-of the longest window before the watermark, and all after them.
+A partial match is no older than its query's window. So the state can be rebuilt from the events of
+the longest window before the watermark, and all later events.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class Reach(NamedTuple):
     """How far back the state of a query reaches.
 
     Attributes:
-        since: it depends on no event before this time (ms); None if it may depend on all.
-        events: under WITHIN n EVENTS, on no event before this number of the last ones.
-        accepted: how many events each stream that it reads has brought, by IRI.
+        since: the state depends on no event before this time (ms); None if it may depend on all.
+        events: under WITHIN n EVENTS, the state depends on this number of last events only.
+        accepted: number of events so far of each stream that the query reads, by IRI.
     """
 
     since: int | None
@@ -29,11 +29,11 @@ class Reach(NamedTuple):
     accepted: Mapping[str, int]
 
     def is_after(self, latest: Mapping[str, int | None], accepted: Mapping[str, int]) -> bool:
-        """Whether all events that the state may depend on come after a point of the logs.
+        """Whether the state depends only on events after a point of the logs.
 
         Args:
             latest: the greatest time (ms) of each stream before the point, by IRI.
-            accepted: how many events each stream had brought there, by IRI.
+            accepted: number of events of each stream before the point, by IRI.
         """
         if self.events is not None:
             counts = self.accepted.items()
@@ -46,15 +46,15 @@ class Reach(NamedTuple):
 
 @record
 class Depth:
-    """How far before the watermark an event may be on which the state of a query depends.
+    """The maximum distance from the watermark of an event on which the state of a query depends.
 
     Attributes:
-        streams: what the query reads, by IRI.
-        length_ms: the time before the watermark.
-        events: under WITHIN n EVENTS, the number of events.
-        is_chained: whether what AFTER MATCH leaves out depends on the answer before, and so on. Two
-            windows are nearly always enough; more are better.
-        is_endless: whether nothing bounds it.
+      streams: the IRIs of the streams of the query.
+      length_ms: the distance in time before the watermark.
+      events: under WITHIN n EVENTS, the number of events.
+      is_chained: whether AFTER MATCH makes each answer depend on the answer before. Two windows
+          nearly always suffice; more are safer.
+      is_endless: whether there is no maximum.
     """
 
     streams: tuple[str, ...]
@@ -64,11 +64,11 @@ class Depth:
     is_endless: bool = False
 
     def reach(self, watermarks: Mapping[str, int | None], accepted: Mapping[str, int]) -> Reach:
-        """How far back the state reaches now.
+        """The present reach of the state.
 
         Args:
-            watermarks: of the streams, by IRI (ms); None before the first event.
-            accepted: how many events each stream has brought, by IRI.
+          watermarks: of the streams, by IRI (ms); None before the first event.
+          accepted: number of events of each stream so far, by IRI.
         """
         marks = [watermarks[iri] for iri in self.streams]
         known = [mark for mark in marks if mark is not None]
@@ -89,7 +89,7 @@ class Depth:
 
 
 def depths(plans: Sequence[QueryPlan], iris: Collection[str]) -> list[Depth]:
-    """How far back queries reach, each depth once; `iris` are the streams of the run."""
+    """The depths of queries, without duplicates; `iris` are the streams of the run."""
     iris_read = [frozenset(plan.inputs.streams) & {*iris} for plan in plans]
     lengths = [_length_ms(plan) for plan in plans]
     if any(frozenset(plan.inputs.streams) - {*iris} for plan in plans):
@@ -104,10 +104,12 @@ def depths(plans: Sequence[QueryPlan], iris: Collection[str]) -> list[Depth]:
 
 
 def _length_ms(plan: QueryPlan) -> int:
-    """How long before the watermark an event may be on which the state of a query depends."""
+    """The maximum distance (ms) from the watermark of an event on which the state of a query
+    depends.
+    """
     window = plan.sequence.window
     length = 0 if isinstance(window, Counted) else window.length_ms
-    # Which matches AFTER MATCH leaves out depends on the match before.
+    # The matches that AFTER MATCH leaves out depend on the match before.
     skip = plan.answers.after_match
     matches = length + skip.mute_ms if skip.kind == "NO SKIP" else 2 * length + skip.mute_ms
     extents = [each.extent for each in plan.inputs.windows]
@@ -126,8 +128,10 @@ def _is_chained(plan: QueryPlan) -> bool:
 
 
 def _is_endless(plan: QueryPlan) -> bool:
-    """Whether the state may depend on all events: on a graph that they change, on the last events
-    of each partition, or on a session."""
+    """Whether the state may depend on all events.
+
+    This holds for a graph that they change, the last events of each partition, and a session.
+    """
     if plan.changing is not None or plan.maintained is not None:
         return True
     if isinstance(plan.sequence.window, Counted) and plan.sequence.own_partition:

@@ -1,8 +1,8 @@
-"""How far the time of silent streams has come.
+"""The watermarks of silent streams.
 
-A stream that takes its times from the clock goes on with the clock. One whose events bring their
-times goes on when it is idle: as fast as the clock from its last event on, and at least as far as
-the other streams of its queries have come. Then it holds nobody back, and what it brings later is
+A stream that takes its times from the clock advances with the clock. A stream whose events bring
+their times advances when it is idle: as fast as the clock from its last event on, and at least as
+far as the other streams of its queries. Then it holds back no query, and its later events are
 judged by its own watermark alone.
 """
 
@@ -16,17 +16,17 @@ from spaseq.records import record
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 
 Key = TypeVar("Key", bound=tuple[object, ...])
-"""Names a partition: its stream first."""
+"""The key of a partition: its stream first."""
 
 
 @record
 class PlaceTime:
-    """Where the time of a partition stands.
+    """The time of a partition.
 
     Attributes:
-        watermark: ms; None if it has none.
-        reached: how far the clock says that it has come, ms; None if it does not say that now.
-        is_idle: whether it is silent, and so holds nobody back.
+      watermark: ms; None if it has none.
+      reached: its time according to the clock, ms; None if the clock does not tell now.
+      is_idle: whether it is silent, and so holds back no query.
     """
 
     watermark: int | None
@@ -36,11 +36,11 @@ class PlaceTime:
 
 @record
 class Watched:
-    """What waits for time.
+    """Queries that wait for time.
 
     Attributes:
-        groups: the streams of queries, whose answers become final together.
-        waited: the streams that something waits for.
+      groups: the streams of queries whose answers become final together.
+      waited: the streams that block some answer or state.
     """
 
     groups: Collection[frozenset[object]]
@@ -65,7 +65,7 @@ def passed(places: Mapping[Key, PlaceTime], watched: Watched) -> dict[Key, int]:
 def _least(
     places: Mapping[Key, PlaceTime], risen: Mapping[Key, int], watched: Watched
 ) -> dict[object, int]:
-    """By stream: the greatest watermark (ms) by which a query of it is final without idle ones."""
+    """By stream: the greatest watermark (ms) of a query of it without idle streams."""
     marks: dict[object, int] = {}
     for group in watched.groups:
         group_places = {key: place for key, place in places.items() if key[0] in group}
@@ -101,11 +101,11 @@ def raise_silent(
     """Raise the watermarks of idle partitions of streams that belong together.
 
     Args:
-        clocks: each partition's clock, and whether it is idle.
+        clocks: the clock of each partition, and whether it is idle.
         at: the time, ms since the epoch.
-        before: when that was done last.
-        settings: how time passes. It goes on with the clock while a window of `horizon_ms` may be
-            open.
+        before: the time of the last call.
+        settings: the rules of time. Time advances with the clock while a window of `horizon_ms` may
+            be open.
 
     Returns:
         Whether a watermark has risen.

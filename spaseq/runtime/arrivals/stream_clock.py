@@ -1,7 +1,7 @@
 """The clock of a followed stream: its watermark, its late events, its instants.
 
 An event is late if its time is behind the greatest earlier time of its stream by more than the
-delay. That depends only on the order of the events, not on how batches divide them.
+delay. That depends only on the order of the events, not on the borders of batches.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _MOST = 2**63 - 1
 class Horizon:
     """The horizon of a stream in a batch.
 
-    An event is behind it if it is later than `start` and than every earlier event of its stream, by
+    An event is beyond it if it is later than `start` and than every earlier event of its stream, by
     more than `ahead_ms`.
 
     Attributes:
         start: the greatest of the time of arrival and the times of the other streams, in ms.
-        ahead_ms: how far ahead of that an event may be.
+        ahead_ms: maximum lead of an event over `start`.
     """
 
     start: int
@@ -81,9 +81,9 @@ def event_horizon(latest: int | None, arrival: int, times: Int64s, ahead_ms: int
 
     Args:
         latest: the greatest time of the stream before, ms; None before its first event.
-        arrival: when they arrived, ms.
-        times: as they were read (ms, int64[n]), `UNTIMED` for events without one.
-        ahead_ms: how far ahead an event may be.
+        arrival: time of arrival, ms.
+        times: times in the input (ms, int64[n]), `UNTIMED` for events without one.
+        ahead_ms: maximum lead of an event.
     """
     if latest is None and len(times) and times[0] != UNTIMED:
         latest = int(times[0])
@@ -102,14 +102,14 @@ def horizons(
         at: the time of arrival.
         clocks: the greatest time of each stream before the batch; None before its first event.
         times: the times of each stream's events in the batch, in order (ms, int64[n]).
-        ahead_ms: how far ahead an event may be.
+        ahead_ms: maximum lead of an event.
     """
     first = [int(some[0]) for some in times if len(some)]
     if first and all(latest is None for latest in clocks):
         at = max(at, min(first))
     reached = list(clocks)
     current = _of_streams(at, reached, ahead_ms)
-    for _ in times:  # a stream that goes on takes the others along
+    for _ in times:  # an active stream takes the others along
         pairs = zip(clocks, times, strict=True)
         reached = [h.reached(*pair) for h, pair in zip(current, pairs, strict=True)]
         further = _of_streams(at, reached, ahead_ms)
@@ -128,7 +128,7 @@ def _of_streams(at: int, reached: Sequence[int | None], ahead_ms: int) -> list[H
 
 
 FAR = Horizon(_MOST // 2, _MOST)
-"""A horizon before which all events are; the logs of earlier versions have no other."""
+"""A horizon after all events; the logs of earlier versions have no other."""
 
 
 _BEFORE_ALL = -(2**62)  # before every time, and far enough from the least int64 to subtract from
@@ -136,14 +136,14 @@ _BEFORE_ALL = -(2**62)  # before every time, and far enough from the least int64
 
 @dataclass(slots=True)
 class StreamClock:
-    """Where a stream's time stands.
+    """The time of a stream.
 
     Attributes:
-        delay_ms: how far an event may be behind.
+        delay_ms: maximum delay of an event.
         latest: the greatest time so far, ms.
-        counts: how many events had each time, for times that the watermark has not passed.
+        counts: number of events of each time that the watermark has not passed.
         floor: the time (ms) to which heartbeats have raised the watermark.
-        reached_at: when the event with the greatest time arrived, ms; None if it is not known.
+        reached_at: arrival of the event with the greatest time, ms; None if unknown.
     """
 
     delay_ms: int
@@ -154,7 +154,7 @@ class StreamClock:
 
     @property
     def least(self) -> int | None:
-        """The greatest time (ms) that is known: of an event, or of a heartbeat."""
+        """The greatest known time (ms): of an event, or of a heartbeat."""
         return max((t for t in (self.latest, self.floor) if t is not None), default=None)
 
     @property
@@ -164,9 +164,9 @@ class StreamClock:
         return max((t for t in (by_latest, self.floor) if t is not None), default=None)
 
     def after_silence(self, now: int) -> int | None:
-        """The watermark (ms) if the stream's time has gone on with the clock, which shows `now`.
+        """The watermark (ms) if the stream's time has advanced with the clock, which shows `now`.
 
-        None if it is not known when the greatest time arrived.
+        None if the arrival of the greatest time is unknown.
         """
         if self.latest is None or self.reached_at is None:
             return None
@@ -178,14 +178,14 @@ class StreamClock:
         self._forget()
 
     def before(self, times: Int64s) -> StreamClock:
-        """This clock with the counts of these times (ms) only, which is enough to judge them."""
+        """This clock, with the counts of these times (ms) only: enough to judge them."""
         return replace(self, counts=self.counts.among(np.unique(times)))
 
     def pass_over(self, times: Int64s, arrival: int | None = None) -> int:
         """Advance the clock as if it had judged events with these times (ms).
 
         Returns:
-            How many of them are in time.
+            The number of them in time.
         """
         if not len(times):
             return 0
@@ -194,11 +194,11 @@ class StreamClock:
         return len(in_time)
 
     def judge(self, batch: EventBatch, arrival: int | None = None) -> tuple[EventBatch, Int64s]:
-        """Number the events of a batch, which came at `arrival` (ms), and find the late ones.
+        """Number the events of a batch that came at `arrival` (ms), and find the late ones.
 
         Returns:
-            The batch, k = -1 for late events, and how late each event is (ms, int64[n], 0 if it is
-            not late).
+            The batch, k = -1 for late events, and the lateness of each event (ms, int64[n], 0 if it
+            is not late).
         """
         if not len(batch):
             return batch, np.empty(0, np.int64)
@@ -209,7 +209,9 @@ class StreamClock:
         return batch.with_k(k), lateness
 
     def count_late(self, times: Int64s, arrival: int | None = None) -> int:
-        """Advance the clock by events with these times (ms), uncounted; how many are late."""
+        """Advance the clock by events with these times (ms), uncounted; return the number of late
+        ones.
+        """
         return int(np.count_nonzero(times < self._limits(times, arrival)))
 
     def admit(
@@ -221,9 +223,9 @@ class StreamClock:
         return (judged.take(np.flatnonzero(lateness == 0)) if late else judged), late
 
     def _limits(self, times: Int64s, arrival: int | None) -> Int64s:
-        """The least time (ms, int64[n]) at which events with these times are not late.
+        """The least time (ms, int64[n]) at which an event at each position is not late.
 
-        The clock's greatest time is then that after all of them.
+        The clock's greatest time is updated by all of them.
         """
         latest = _BEFORE_ALL if self.latest is None else self.latest
         greatest = np.maximum.accumulate(np.concatenate([[latest], times]))
@@ -247,12 +249,12 @@ class StreamClock:
         return k.astype(np.int32)
 
     def _add(self, distinct: Int64s, sizes: Int64s) -> None:
-        """Count events at these times; the watermark's past is forgotten."""
+        """Count events at these times; forget times that the watermark has passed."""
         kept = distinct >= self._forget()
         self.counts = self.counts.with_more(distinct[kept], sizes[kept])
 
     def _forget(self) -> int:
-        """Drop the counts of times behind the watermark, which is returned."""
+        """Drop the counts of times behind the watermark; return the watermark."""
         watermark = self.watermark
         assert watermark is not None
         self.counts = self.counts.since(watermark)

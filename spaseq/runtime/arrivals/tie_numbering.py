@@ -1,11 +1,11 @@
-"""Numbers events of equal time across input splits, or parts of a stream, that tasks read
-independently.
+"""Numbering of events of equal time across input splits, or parts of a stream, of independent
+tasks.
 
-Each numbers its events as if none came before. If the splits of a stream follow each other in time,
-that is wrong only for the time at which one ends and the next begins. So every split reports its
-first and its last time, and stage 2 adds what is missing. Splits that overlap are detected there.
-Parts that may overlap give *tie tables*: their distinct times, and how many of their events have
-each. Stage 2 merges the tables of all parts. An event comes after the events of its time in parts
+Each task numbers its events as if none came before. If the splits of a stream follow each other in
+time, that is wrong only for the time at which one ends and the next begins. So every split reports
+its first and its last time, and stage 2 adds the missing counts. Stage 2 detects splits that
+overlap. Parts that may overlap give *tie tables*: their distinct times, each with its number of
+events. Stage 2 merges the tables of all parts. An event comes after the events of its time in parts
 with smaller numbers.
 
 Until then a number is *provisional*, which its sign says: -1 - k. Blank nodes have no answer labels
@@ -34,7 +34,7 @@ from spaseq.storage.safe_pickles import dump_plain, load_plain
 
 
 def provisional(events: Iterable[EventBatch]) -> Iterator[EventBatch]:
-    """The same events, whose numbers are not final."""
+    """The same events, with provisional numbers."""
     return (batch.with_k(-1 - batch.k) for batch in events)
 
 
@@ -44,9 +44,9 @@ def after(
     """Solutions on events with provisional numbers, with final ones.
 
     Args:
-        rows: the solutions.
-        earlier_events: how many events of earlier parts have each time.
-        streams: the IRIs of the streams that the rows name by number.
+      rows: the solutions.
+      earlier_events: number of events of each time in earlier parts.
+      streams: the IRIs of the streams that the rows name by number.
     """
     own = np.maximum(rows.k, -1 - rows.k)  # a state of an earlier version has k itself
     more = 0 if earlier_events is None else earlier_events.of(rows.time)
@@ -77,7 +77,7 @@ def _has_unnumbered(column: TermColumn) -> Bools:
 
 @dataclass(slots=True)
 class TimeExtent:
-    """The first and the last time (ms) in a split, and how many of its events have each."""
+    """The first and the last time (ms) in a split, each with its number of events."""
 
     stream: int
     split: int
@@ -87,7 +87,7 @@ class TimeExtent:
     at_last: int = 0
 
     def watch(self, events: Iterator[EventBatch]) -> Iterator[EventBatch]:
-        """The same batches; their times are counted."""
+        """Pass batches through, and count their times."""
         for batch in events:
             if len(batch):
                 self._add(batch.time)
@@ -118,7 +118,7 @@ class Overlap(Exception):
 
 
 def earlier(extents: Iterable[TimeExtent]) -> dict[int, TimeCounts]:
-    """By split, how many events of earlier splits have its first time, if some have.
+    """By split: the number of events of earlier splits at its first time, if there are some.
 
     Raises:
         Overlap: the splits of a stream do not follow each other in time.
@@ -142,15 +142,15 @@ def earlier(extents: Iterable[TimeExtent]) -> dict[int, TimeCounts]:
 
 
 _TABLE_TIMES = 2**16
-"""The most times of a table."""
+"""Maximum number of times in a table."""
 
 _ENOUGH = 2**20
-"""About this many times are merged together."""
+"""Approximate number of times that are merged together."""
 
 
 @record
 class TieTable:
-    """Distinct times of a part of a stream, ascending [n] ms, and how many events have each [n]."""
+    """Distinct times of a part of a stream, ascending [n] ms, and the number of events at each."""
 
     stream: int
     part: int
@@ -171,7 +171,7 @@ class TieTable:
 
 
 def _packed(numbers: Int64s) -> bytes:
-    """Numbers as bytes: first the lowest byte of all, and so on, which compresses best."""
+    """Numbers as bytes: all lowest bytes first, and so on, which compresses best."""
     planes = numbers.astype("<i8").view(np.uint8).reshape(-1, 8).T.tobytes()
     packed: bytes = pa.compress(planes, codec="zstd", asbytes=True)
     return packed
@@ -192,7 +192,7 @@ class PartTimes:
     _times: list[Int64s] = field(default_factory=list)
 
     def watch(self, events: Iterator[EventBatch]) -> Iterator[EventBatch]:
-        """The same batches; their times are kept."""
+        """Pass batches through, and keep their times."""
         for batch in events:
             if len(batch):
                 self._times.append(batch.time.copy())
@@ -228,7 +228,9 @@ class TieMerge:
         self._size += len(table.times)
 
     def ties(self) -> dict[int, TimeCounts]:
-        """By part, how many events of earlier parts have its times, where some have."""
+        """By part: the number of events of earlier parts at each of its times, where there are
+        some.
+        """
         self._merge(None)
         return {
             part: TimeCounts(

@@ -1,1 +1,1 @@
-"""A run as both runtimes see it: its job, its queries' streams, its counts and limits."""
+"""The job of a run, for both runtimes: its queries' streams, its counts and limits."""

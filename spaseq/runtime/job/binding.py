@@ -1,4 +1,4 @@
-"""Assigns the inputs that a user gives to the streams and graphs that queries name."""
+"""Assigns the user's inputs to the streams and graphs that queries name."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from spaseq.runtime.job.unit_graph import registered
 V = TypeVar("V")
 
 _SHOWN = 60
-"""The longest input that a message repeats, in characters."""
+"""Maximum length in characters of an input that a message repeats."""
 
 _LISTED = 5
-"""A message lists at most this many IRIs."""
+"""Maximum number of IRIs that a message lists."""
 
 
 def split_assignment(text: str, names: Collection[str]) -> tuple[str, str] | None:
@@ -42,7 +42,7 @@ def split_assignment(text: str, names: Collection[str]) -> tuple[str, str] | Non
 
 
 def stream_names(plans: Sequence[QueryPlan]) -> dict[str, str]:
-    """The IRI of a stream for every name that a user may give: a query's name for it, or the IRI.
+    """The IRI of each stream by its names: a query's name for it, or the IRI.
 
     Streams that a query registers take no input. A name that queries use for different streams is
     left out.
@@ -62,11 +62,11 @@ def check_mapping(what: str, given: object, names: Iterable[str]) -> None:
     """Check that inputs are given by name.
 
     Args:
-        what: the keyword that takes them.
-        names: what the queries call the inputs; the error shows the shortest.
+        what: the keyword of the inputs.
+        names: the queries' names for the inputs; the error shows the shortest.
 
     Raises:
-        UsageError: they are not.
+        UsageError: the inputs have no names.
     """
     if not isinstance(given, Mapping):
         name, shown = min(names, key=len, default="NAME"), repr(given)
@@ -99,7 +99,7 @@ def bind_streams(plans: Sequence[QueryPlan], given: Mapping[str, V]) -> dict[str
 
 
 def _registered_hint(iri: str, made: Collection[str]) -> str:
-    """The streams that queries of the run register: the one nearest to an IRI, if they are many."""
+    """The registered streams of the run for a message: the nearest to an IRI, if they are many."""
     if not made:
         return ""
     if len(made) > _LISTED:
@@ -111,10 +111,10 @@ def _registered_hint(iri: str, made: Collection[str]) -> str:
 
 
 def _streams(plans: Iterable[QueryPlan]) -> Iterator[tuple[str, str]]:
-    """(name, IRI) of each stream of each query; once for queries that read the same ones."""
+    """(name, IRI) of each stream of each query; once for queries with the same streams."""
     known = dict.fromkeys((plan.inputs.stream_names, plan.outer_streams) for plan in plans)
     for names, iris in known:
-        yield from zip(names, iris, strict=False)  # behind them are changes of graphs
+        yield from zip(names, iris, strict=False)  # after them come changes of graphs
 
 
 def _no_input_wanted(plans: Sequence[QueryPlan], names: Collection[str], name: str) -> str:
@@ -128,11 +128,13 @@ def _no_input_wanted(plans: Sequence[QueryPlan], names: Collection[str], name: s
 
 
 def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
-    """Check that the knowledge base has what queries name, and that endpoints can be asked for it.
+    """Check that the knowledge base has the graphs of the queries, and that endpoints can answer
+    them.
 
     Raises:
-        InputError: a graph of FROM NAMED is not loaded, or a SERVICE may not be asked.
-        UsageError: an endpoint holds a path that entailment makes and SPARQL cannot write.
+      InputError: a graph of FROM NAMED is not loaded, or a SERVICE is not allowed.
+      UsageError: a graph at an endpoint needs a path that entailment makes and SPARQL cannot
+          express.
     """
     graphs = {*knowledge.graphs, *knowledge.endpoints}
     allowed = AllowedHosts.of(knowledge.services, knowledge.endpoints.values())
@@ -153,13 +155,13 @@ def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
 
 
 def asks_endpoints(plan: QueryPlan, knowledge: KnowledgeBase) -> bool:
-    """Whether evaluating a query asks a SPARQL endpoint."""
+    """Whether a query sends requests to a SPARQL endpoint."""
     patterns = [gpm.pattern for gpm in plan.patterns.evaluated]
     return any(remote.asks_endpoints(pattern, knowledge.endpoints) for pattern in patterns)
 
 
 def _check_service(iri: str, allowed: AllowedHosts) -> None:
-    """Refuse a constant of SERVICE that no request can be sent to."""
+    """Refuse a constant of SERVICE to which no request can be sent."""
     shown = public_address(iri)
     if not is_url(iri):
         raise InputError(f"SERVICE <{shown}> is no HTTP address: give --kb '{iri}=https://...'")
@@ -176,7 +178,7 @@ def _check_service(iri: str, allowed: AllowedHosts) -> None:
 
 
 def _check_paths(plan: QueryPlan, knowledge: KnowledgeBase) -> None:
-    """Under entailment, refuse paths for an endpoint that cannot be written in SPARQL."""
+    """Under entailment, refuse paths for an endpoint that SPARQL cannot express."""
     if plan.expressions.schema is None or not knowledge.endpoints:
         return
     for gpm in plan.patterns.gpms:

@@ -1,4 +1,4 @@
-"""The last state of graphs that queries maintain, written when a run ends."""
+"""The final values of graphs that queries maintain, written when a run ends."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from spaseq.runtime.job.unit_graph import RegisteredStream
 from spaseq.stages.maintained_graphs import GraphPast, MaintainedGraphs
 
 MOST_VERSIONS = 1000
-"""The most times of changes after each of which a graph is kept."""
+"""Maximum number of change times after each of which a version is kept."""
 
 
 class GraphDumps:
     """Collects the changes of graphs, and writes each graph to a file at the end.
 
     Args:
-        files: by graph IRI the file, whose ending says the format.
+        files: by graph IRI: the file; its extension gives the format.
         plans: the queries of the run.
 
     Raises:
-        UsageError: no query maintains such a graph, or an ending is unknown.
+        UsageError: no query maintains such a graph, or an extension is unknown.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class GraphDumps:
         """A knowledge base that has a version of each graph after each of its changes.
 
         Raises:
-            RunError: these are more than `MOST_VERSIONS`.
+            RunError: there are more than `MOST_VERSIONS` versions.
         """
         pasts = {iri: self._past(iri, knowledge) for iri in self._files}
         if sum(len(past.times()) for past in pasts.values()) > MOST_VERSIONS:
@@ -70,10 +70,10 @@ class GraphDumps:
         return replace(knowledge, terms=terms, graphs=graphs)
 
     def write(self, knowledge: KnowledgeBase) -> None:
-        """Write the graphs; `knowledge` has what they were, and their versions from outside.
+        """Write the graphs; `knowledge` has their first values, and their external versions.
 
         Raises:
-            RunError: a file cannot be written.
+          RunError: a file cannot be written.
         """
         for iri, (path, form) in self._files.items():
             triples = self._past(iri, knowledge).triples(LATEST)
@@ -87,7 +87,7 @@ class GraphDumps:
                 raise RunError(f"cannot write {path}: {error.strerror}") from error
 
     def _past(self, iri: str, knowledge: KnowledgeBase) -> GraphPast:
-        """What a graph was and is."""
+        """The past and present values of a graph."""
         graph = MaintainedGraphs(KnowledgeVersions(knowledge), knowledge)[iri]
         for title, given in self._changes.items():
             if self._plans[title].maintained == iri:

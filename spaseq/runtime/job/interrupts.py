@@ -1,4 +1,4 @@
-"""Signals that end a followed run: it completes what it is doing first."""
+"""Signals that end a followed run after its present work."""
 
 from __future__ import annotations
 

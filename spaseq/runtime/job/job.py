@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @record
 class LateEvent:
-    """An event behind its stream's watermark, and how far behind."""
+    """An event behind its stream's watermark, and its delay."""
 
     stream: str
     event: str | None
@@ -69,7 +69,7 @@ class Stats:
     bad_geometries: int = 0  # literals that are no geometry, in each batch that has them
     refreshed: int = 0  # times that a changed knowledge base was loaded
     seconds: float = 0.0
-    watermark: int | None = None  # ms, the least of all streams'
+    watermark: int | None = None  # ms, the least of all streams
     watermarks: dict[str, int | None] = field(default_factory=dict)  # by stream that is followed
     stages: dict[str, float] = field(default_factory=dict)
     solutions: dict[str, dict[str, int]] = field(default_factory=dict)  # by query and GPM
@@ -91,7 +91,7 @@ class Stats:
 
     @property
     def slowest(self) -> tuple[str, float] | None:
-        """(name, share) of a query or family that takes most of the work of several; else None."""
+        """(name, share) of a query or family with most of the work of several; else None."""
         total = sum(self.query_seconds.values())
         if len(self.query_seconds) < 2 or total < _SLOW_SECONDS:
             return None
@@ -113,7 +113,7 @@ class Stats:
             self.first_lost.setdefault(name, f"{where}: {bad.reason}")
 
     def count_answers(self, query: str, count: int) -> None:
-        """Count answers of a query, which is given by its title."""
+        """Count answers of a query, given by its title."""
         self.matches += count
         if count:
             self.answers[query] = self.answers.get(query, 0) + count
@@ -124,7 +124,7 @@ class Stats:
             self.muted[query] = self.muted.get(query, 0) + count
 
     def count_made(self, plan: QueryPlan, count: int) -> None:
-        """Count the answers of a query, or the changes that one makes which maintains a graph."""
+        """Count the answers of a query, or the changes by a query that maintains a graph."""
         title = plan.identity.title
         if plan.maintained is None:
             self.count_answers(title, count)
@@ -137,7 +137,7 @@ class Stats:
         self.query_seconds[query] = self.query_seconds.get(query, 0.0) + seconds
 
     def count_solutions(self, plan: QueryPlan, rows: SolutionBatch) -> None:
-        """Count the rows that stage 1 hands on, by GPM."""
+        """Count the rows from stage 1, by GPM."""
         of_query = self.solutions.setdefault(plan.identity.title, {})
         evaluated = plan.patterns.evaluated
         counts = np.bincount(rows.gpm + 1)[1:][: len(evaluated)]  # without bare rows
@@ -146,7 +146,7 @@ class Stats:
             of_query[name] = of_query.get(name, 0) + int(counts[number])
 
     def count_members(self, family: Family, plans: Mapping[int, QueryPlan], counts: Int64s) -> None:
-        """Take the counts that `counted` has made."""
+        """Add the counts of `counted`."""
         names = [gpm.name for gpm in family.plan.patterns.gpms]
         for row, gpm in zip(*(some.tolist() for some in np.nonzero(counts)), strict=True):
             for number in family.owners[row]:
@@ -154,7 +154,7 @@ class Stats:
                 of_query[names[gpm]] = of_query.get(names[gpm], 0) + int(counts[row, gpm])
 
     def count_unit(self, unit: UnitPlan, rows: SolutionBatch) -> None:
-        """Count the rows that stage 1 of a unit hands on, by query and GPM."""
+        """Count the rows from stage 1 of a unit, by query and GPM."""
         if unit.family is None:
             self.count_solutions(unit.plan, rows)
         elif len(rows):
@@ -203,10 +203,10 @@ def _summed(one: Mapping[str, N], other: Mapping[str, N]) -> dict[str, N]:
 
 
 _SLOW_SECONDS = 1.0
-"""With less work together, no query is slow."""
+"""Seconds of work together below which no query is slow."""
 
 _MOST_WORK = 0.5
-"""The share of the work beyond which a query is named."""
+"""Share of the work above which a query is named."""
 
 
 def _time_or_never(mark: int | None) -> float:
@@ -214,17 +214,17 @@ def _time_or_never(mark: int | None) -> float:
 
 
 SHAPES_PER_BATCH = 25
-"""So many more shapes of queries make the batches larger.
+"""Number of additional query shapes for which batches become larger.
 
 A batch has a fixed cost for each query or family.
 """
 
 MOST_LARGER = 8
-"""How many times as large batches are at most."""
+"""Maximum factor by which batches grow."""
 
 
 def counted(family: Family, rows: SolutionBatch) -> Int64s:
-    """The rows that stage 1 of a family hands on, by row of its table and GPM [rows, gpms]."""
+    """The rows from stage 1 of a family, by row of its table and GPM [rows, gpms]."""
     column, gpms = rows.values[QUERY], len(family.plan.patterns.gpms)
     if family.plan.inputs.windows:  # stage 1 knows no members
         return np.zeros((len(family.rows), gpms), np.int64)
@@ -236,10 +236,10 @@ def counted(family: Family, rows: SolutionBatch) -> Int64s:
 
 @dataclass(slots=True)
 class Job:
-    """Queries, their inputs, and where everything but answers goes.
+    """Queries, their inputs, and the callbacks for everything but answers.
 
-    Sources get the predicates that the queries use, and read larger batches if many queries differ
-    in more than constants.
+    Sources get the predicates of the queries, and read larger batches if many queries differ in
+    more than constants.
     """
 
     plans: tuple[QueryPlan, ...]  # each after those whose registered streams it reads
@@ -294,17 +294,17 @@ class Job:
         self.report_bad(bad)
 
     def report_bad(self, bad: BadInput) -> None:
-        """Report bad input, or a lost value, which has been counted."""
+        """Report bad input, or a lost value, that has been counted."""
         (self.on_bad if bad.lost is None else self.on_lost)(bad)
 
 
 def _shapes(plans: Iterable[QueryPlan]) -> int:
-    """The number of shapes of some queries; those that were planned by one template have one."""
+    """The number of shapes of some queries; queries from one template share a shape."""
     return len({id(plan.shape or plan) for plan in plans})
 
 
 class ProcessCounts:
-    """The counts since the last call of `add_to`, or since this object was made."""
+    """The process counts since the last call of `add_to`, or since this object was made."""
 
     def __init__(self) -> None:
         self._requests, self._geometries = RetryCount(), BadGeometryCount()

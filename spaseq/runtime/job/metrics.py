@@ -13,7 +13,7 @@ _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def prometheus_text(stats: Stats) -> str:
-    """The counts so far and the gauges of the last batch, in the text format of Prometheus."""
+    """The counts so far, and the gauges of the last batch, in Prometheus' text format."""
     lines: list[str] = []
 
     def add(name: str, kind: str, about: str, values: Mapping[str, float], label: str = "") -> None:
@@ -64,7 +64,7 @@ def prometheus_text(stats: Stats) -> str:
 
 @contextmanager
 def metrics_served(stats: Stats, port: int) -> Iterator[int]:
-    """Serve the counts at `/metrics` of the loopback interface; gives the port.
+    """Serve the counts at `/metrics` of the loopback interface; yields the port.
 
     Args:
         stats: the counts, which change while they are served.
@@ -103,5 +103,5 @@ def metrics_served(stats: Stats, port: int) -> Iterator[int]:
 
 
 def escaped(text: str) -> str:
-    """The value of a label."""
+    """The escaped value of a label."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,4 +1,4 @@
-"""Says that the state of a bucket is beyond a limit; the error names the largest parts."""
+"""Errors for a bucket whose state exceeds a limit; the message names the largest parts."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def check_size(
         plan: of the query.
         bucket: the bucket's number.
         size: the bucket's bytes in the state store.
-        recent: gives the latest solutions; the message names the most frequent key and step.
+        recent: returns the latest solutions; the message names their most frequent key and step.
 
     Raises:
-        RunError: it is larger.
+        RunError: the state is larger.
     """
     if size > limits.bytes:
         raise RunError(
@@ -49,11 +49,11 @@ def too_many_waiting(
     excess: Excess,
     recent: SolutionBatch,
 ) -> TooManyWaiting:
-    """The error of a bucket with too many partial matches; other arguments are as above.
+    """The error for a bucket with too many partial matches; other arguments are as above.
 
     Args:
         query: the query's number in the run.
-        excess: when there were too many.
+        excess: the instant at which there were too many.
     """
     what = f"{excess.count:,} partial matches"
     text = _message(plan, bucket, what, limits.rows, recent, format_time(excess.instant[0]))

@@ -1,9 +1,8 @@
-"""Queries of one run that read streams which others register (docs/meaning.md#register-stream), and
-the graph of a run's units: who reads what others make, and how far each may go.
+"""The graph of a run's units: which unit reads the streams of others, and how far each may advance.
 
-The events of a registered stream are the answers of the query, in their order, which also numbers
-events of equal time. An event is there as soon as its answer is final. Drivers have nodes of
-different kinds, but the same edges.
+The events of a registered stream are the answers of its query (docs/meaning.md#register-stream), in
+their order, which also numbers events of equal time. An event exists as soon as its answer is
+final. Drivers have nodes of different kinds, but the same edges.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from spaseq.records import record
 class RegisteredStream:
     """The answers of a CONSTRUCT query as events of the stream that it registers.
 
-    `counter` numbers the events of equal time. `readers` are told by `give`.
+    `counter` numbers the events of equal time. `give` passes the events to the `readers`.
     """
 
     def __init__(self, iri: str, counter: InstantCounter | None = None) -> None:
@@ -47,7 +46,7 @@ class RegisteredStream:
         return batch_from_events(self.iri, [_event(a) for a in answers], self._counter)
 
     def give(self, answers: Sequence[Answer]) -> None:
-        """Let the readers match the next answers."""
+        """Match the next answers for the readers."""
         if answers and self.readers:
             events = self.events(answers)
             for reader in self.readers:
@@ -55,7 +54,7 @@ class RegisteredStream:
 
 
 def stream_of(plan: QueryPlan, counter: InstantCounter | None = None) -> RegisteredStream | None:
-    """What a query's answers are events of: a stream that it registers, or a graph's changes."""
+    """The stream whose events a query's answers are: a registered stream, or a graph's changes."""
     iri = plan.identity.register
     return None if iri is None else RegisteredStream(iri, counter)
 
@@ -84,10 +83,10 @@ def registered(plans: Sequence[QueryPlan]) -> dict[str, int]:
 
 
 def queries_read(plans: Sequence[QueryPlan]) -> list[frozenset[int]]:
-    """For each query the numbers of the queries whose streams, or graphs, it reads.
+    """For each query: the numbers of the queries whose streams or graphs it reads.
 
     Raises:
-        UsageError: a query reads the stream of a SELECT query, whose answers are no events.
+        UsageError: a query reads the stream of a SELECT query, whose answers are not events.
     """
     known = registered(plans)
     for plan in plans:
@@ -110,10 +109,10 @@ def queries_read(plans: Sequence[QueryPlan]) -> list[frozenset[int]]:
 def reading_order(
     plans: Sequence[QueryPlan], changing: Collection[str] = ()
 ) -> tuple[QueryPlan, ...]:
-    """The queries in an order in which each comes after the queries whose streams it reads.
+    """The queries in reading order: each comes after the queries whose streams it reads.
 
-    Otherwise their order stays. Graphs that queries maintain are read as graphs that change, and so
-    are those in `changing` (IRIs).
+    Otherwise their order stays. Graphs that queries maintain become changing graphs, and so do the
+    graphs in `changing` (IRIs).
 
     Raises:
         UsageError: queries read each other's streams in a circle.
@@ -144,10 +143,11 @@ def reading_order(
 def order_with(
     others: Sequence[QueryPlan], plan: QueryPlan
 ) -> tuple[Sequence[QueryPlan], QueryPlan]:
-    """The plans in reading order, and the last one as it reads the graphs of the others.
+    """The plans in reading order, and the last plan with the graphs of the others as changing
+    graphs.
 
     Raises:
-        UsageError: as from `reading_order`; or another one would have to read a graph otherwise.
+      UsageError: as from `reading_order`; or the kind of a graph would change for another query.
     """
     plans = reading_order([*others, plan])
     known = {id(other) for other in others}
@@ -181,7 +181,7 @@ class QueryGroup:
 
     Attributes:
         members: the numbers of the units, in reading order.
-        streams: the IRIs of the streams that come from outside the group.
+        streams: the IRIs of the streams from outside the group.
     """
 
     members: tuple[int, ...]
@@ -189,11 +189,11 @@ class QueryGroup:
 
     @property
     def first(self) -> int:
-        """The unit that stands for the group."""
+        """The unit that identifies the group."""
         return self.members[0]
 
     def key(self, units: QueryUnits) -> tuple[str, ...] | None:
-        """The variables by which stage 2 is split: the key of a unit that is alone, else None."""
+        """The variables by which stage 2 is split: the key of a single unit, else None."""
         return units.key(self.first) if len(self.members) == 1 else None
 
     def title(self, units: QueryUnits) -> str:
@@ -236,10 +236,10 @@ def _group(units: QueryUnits, numbers: Sequence[int]) -> QueryGroup:
 
 
 class UnitNode(EventReader, Protocol):
-    """What is evaluated as one: a query by itself, or a family of queries.
+    """A unit: a single query, or a family of queries.
 
-    `feed` is the edge to what reads the stream that the query registers, or the graph that it
-    maintains. A family has none.
+    `feed` is the edge to the readers of the stream that the query registers, or of the graph that
+    it maintains. A family has none.
     """
 
     @property
@@ -277,7 +277,7 @@ class UnitGraph(Generic[UnitT]):
         return iter(self._units)
 
     def add(self, unit: UnitT) -> None:
-        """Take a unit after all others; none of these has an edge to it."""
+        """Add a unit after all others; none of these has an edge to it."""
         self._units.append(unit)
         self._sources = self._groups = None
         if unit.feed is not None:
@@ -286,25 +286,25 @@ class UnitGraph(Generic[UnitT]):
             self._readers.setdefault(iri, []).append(unit)
 
     def readers(self, iri: str) -> Sequence[UnitT]:
-        """What reads a stream."""
+        """The readers of a stream."""
         return [*self._readers.get(iri, ())]
 
     # --- time -------------------------------------------------------------------------------------
 
     def sources(self) -> Mapping[UnitT, frozenset[str]]:
-        """The streams that each unit reads, or that those read whose streams it reads."""
+        """The streams that each unit reads, directly or through registered streams."""
         if self._sources is None:
             made: dict[str, frozenset[str]] = {}  # of registered streams
             self._sources = {}
             for unit in self._units:
                 streams = (made.get(iri, {iri}) for iri in unit.plan.inputs.streams)
                 self._sources[unit] = streams_read = frozenset(chain.from_iterable(streams))
-                if unit.feed is not None:  # several may maintain one graph
+                if unit.feed is not None:  # several units may maintain one graph
                     made[unit.feed.iri] = streams_read | made.get(unit.feed.iri, frozenset())
         return self._sources
 
     def groups(self) -> Mapping[frozenset[str], Sequence[UnitT]]:
-        """The units that have the same `sources`, in reading order."""
+        """The units with the same `sources`, in reading order."""
         if self._groups is None:
             self._groups = {}
             for unit, sources in self.sources().items():
@@ -314,8 +314,8 @@ class UnitGraph(Generic[UnitT]):
     def watermarks(self, marks: Mapping[str, int]) -> dict[frozenset[str], int]:
         """The watermark (ms) of the units of each group.
 
-        A unit waits for the streams that it reads only. A stream that nobody makes any more is
-        where the least of all streams is.
+        A unit waits only for the streams that it reads. A stream without a producer has the least
+        watermark of all streams.
 
         Args:
             marks: by stream IRI the time (ms) at or before which no event follows.

@@ -1,4 +1,4 @@
-"""How messages get into the logs of a live run: from sources, and from those who hand them in."""
+"""Messages on their way into the logs of a live run: from sources, and from requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from spaseq.runtime.live.partition_clocks import GivenEvents, LogEndClock, clock
 
 @dataclass(slots=True)
 class _Posted:
-    """Messages that somebody waits to be logged."""
+    """Messages of a request that waits until they are logged."""
 
     iri: str
     messages: Sequence[Message]
@@ -34,7 +34,7 @@ class _Posted:
     done: Future[int] = field(default_factory=Future)
 
     def marked(self, late: int) -> Sequence[Message]:
-        """The messages, the last one with the marks of the events, of which some are late."""
+        """The messages; the last one has the marks of the events, some of which are late."""
         marks = self.events.marks(late)
         if not marks:
             return self.messages
@@ -42,22 +42,21 @@ class _Posted:
 
 
 class MessageAcceptance:
-    """Logs messages: at once if no write is under way, else together with what comes meanwhile.
-
-    Who hands messages in writes them, and what others have handed in until then. `accept` may be
-    called from any thread, the rest from the run's only.
+    """Logs messages: at once, or after the present write, together with others. The requesting
+    thread writes the messages of all waiting requests. `accept` may be called from any thread; the
+    run's thread calls the other methods.
 
     Attributes:
-        writing: held by the thread that writes logs, or that decides by what is in them.
+        writing: lock of the thread that writes logs, or that decides by their contents.
 
     Args:
         streams: all streams of the run.
         logs: their logs, by IRI.
-        heartbeats: is told which partitions were heard.
-        clock: of the run.
-        how: the least time (ms) between two commits, and whether sources that fail begin again.
-        wake: tells the run that there is something to do.
-        on_note: told when a broker goes away, and comes back.
+        heartbeats: gets the partitions that have brought messages.
+        clock: the clock of the run.
+        how: the minimum time (ms) between two commits, and whether failed sources restart.
+        wake: wakes the run.
+        on_note: called when a broker goes away, and comes back.
     """
 
     def __init__(
@@ -85,16 +84,16 @@ class MessageAcceptance:
         self._door, self._ended = threading.Lock(), False  # of `_posted`
 
     def judge_from(self, engine_streams: list[Any]) -> None:
-        """Judge and log what is handed in from here on: all that is logged has been read.
+        """Judge and log requests from here on: all logged messages have been read.
 
         Args:
-            engine_streams: what `LiveEngine.streams_as_json` gives now.
+          engine_streams: the present result of `LiveEngine.streams_as_json`.
         """
         self._ends = clock_at_end([*self._streams.values()], engine_streams)
         self._is_open = True
 
     def start(self) -> None:
-        """Let the sources bring messages."""
+        """Start the sources."""
         for iri, stream in self._streams.items():
             connector = stream.source.connector()
             if connector is not None:
@@ -109,16 +108,16 @@ class MessageAcceptance:
         """Log `UNNUMBERED` messages of a stream; they are on disk when this returns.
 
         Args:
-            iri: of the stream.
-            messages: what is handed in.
-            events: what is in it.
-            wakes: whether the run is told; else the caller tells it when it has replied.
+          iri: the IRI of the stream.
+          messages: the messages.
+          events: their events.
+          wakes: whether to wake the run; else the caller wakes it after its reply.
 
         Returns:
-            How many of the events are late.
+          The number of late events.
 
         Raises:
-            RunError: the disk is full or fails, or the run ends. Nothing is in the log.
+          RunError: the disk is full or fails, or the run ends. Nothing is in the log.
         """
         posted = _Posted(iri, messages, events)
         with self._door:
@@ -136,11 +135,11 @@ class MessageAcceptance:
         return posted.done.result()
 
     def _write_posted(self) -> None:
-        """Log all that was handed in; the run and health tell a failure."""
+        """Log all requests; the run and its health report a failure."""
         posted = self._take_posted()
         for iri in dict.fromkeys(each.iri for each in posted):
             known = self._failed.get(iri)
-            with suppress(Exception):  # who has handed it in gets it
+            with suppress(Exception):  # the request gets it
                 self._write(iri, [each for each in posted if each.iri == iri])
             if (failure := self._failed.get(iri)) not in (None, known):
                 self._on_note(f"messages: {failure}")
@@ -149,12 +148,12 @@ class MessageAcceptance:
         return [self._posted.popleft() for _ in range(len(self._posted))]
 
     def take(self) -> bool:
-        """Log what the sources have brought and what was handed in; whether there was anything.
+        """Log the messages of sources and requests; return whether there were any.
 
         Raises:
-            LogNotWritten: a log could not be written. What sources have brought for it is kept for
-                the next call, and who has handed in messages for it gets the error.
-            SpaseqError: a source has failed.
+          LogNotWritten: a log could not be written. Messages of sources for it are kept for the
+              next call, and requests for it get the error.
+          SpaseqError: a source has failed.
         """
         if self._sync_s and self._has_any:
             rest = self._committed_at + self._sync_s - time.monotonic()
@@ -182,10 +181,10 @@ class MessageAcceptance:
         return bool(self._posted or self._held or any(i.has_more for i in self._intakes.values()))
 
     def _write(self, iri: str, posted: Sequence[_Posted]) -> None:
-        """Log what the source of a stream has brought and what was handed in, and tell the latter.
+        """Log the messages of a stream's source and of requests, and answer the requests.
 
         Raises:
-            LogNotWritten: nothing is in the log. Who has handed in messages is told that, too.
+          LogNotWritten: nothing is in the log. The requests get the error, too.
         """
         try:
             late = self._commit(iri, posted, self._clock.arrival(iri))
@@ -203,7 +202,7 @@ class MessageAcceptance:
             each.done.set_result(count)
 
     def _commit(self, iri: str, posted: Sequence[_Posted], arrival: int) -> list[int]:
-        """Log messages; how many events of each request are late."""
+        """Log messages; return the number of late events of each request."""
         log, heard = self._logs[iri], {0} if posted else set[int]()
         if iri in self._intakes:
             log.note_partitions(self._intakes[iri].partitions)
@@ -224,7 +223,7 @@ class MessageAcceptance:
         """Log heartbeats, given by stream and partition (ms).
 
         Raises:
-            LogNotWritten: the disk is full. Those of further streams are not logged either.
+          LogNotWritten: the disk is full. The heartbeats of further streams are not logged either.
         """
         with self.writing:
             for iri, beats in groupby(sorted(due.items()), key=lambda beat: beat[0][0]):
@@ -243,7 +242,9 @@ class MessageAcceptance:
             self._ends[iri].raise_to(due[0])
 
     def problems(self) -> dict[str, str]:
-        """Why nothing is accepted, by the name of the stream: its log or its source has failed."""
+        """The streams that accept nothing, by name, with the reason: their log or source has
+        failed.
+        """
         by_iri = {iri: intake.problem for iri, intake in [*self._intakes.items()] if intake.problem}
         by_iri.update([*self._failed.items()])
         return {self._streams[iri].name: problem for iri, problem in by_iri.items()}
@@ -264,8 +265,8 @@ class MessageAcceptance:
             intake.join()
 
     def close(self) -> None:
-        """Refuse what waits, and what is still to come."""
-        with self.writing:  # no log is closed while somebody writes it
+        """Refuse waiting and later requests."""
+        with self.writing:  # no log is closed while a thread writes it
             with self._door:
                 self._ended = True
             for each in self._take_posted():

@@ -1,4 +1,4 @@
-"""The log of a run's answers: each is written once, also if the engine gives it again."""
+"""The log of a run's answers: each is written once, even if the engine gives it again."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from spaseq.runtime.live.partition_clocks import LoggedBefore
 _ID = re.compile("[0-9a-f]{32}")
 
 MOST = 1000
-"""How many answers `read` gives unless it is told."""
+"""Default number of answers that `read` returns."""
 
 
 class AnswerGone(UsageError):
-    """The answer log has no answer with this id any more, or never had."""
+    """The answer log has no answer with this id any more, or never had one."""
 
 
 @dataclass(slots=True)
 class _Answers:
-    """The answers of a query: their places in the log, and the beginnings of their ids.
+    """The answers of a query: their positions in the log, and the prefixes of their ids.
 
-    `known` has the beginnings as a set, once somebody has asked whether there is an answer.
+    `known` has the prefixes as a set, after the first call of `has`.
     """
 
     places: array[int] = field(default_factory=lambda: array("q"))
@@ -42,7 +42,7 @@ class _Answers:
 
 
 class AnswerIndex:
-    """The answers that the log has, by query. It takes 16 bytes of memory for each.
+    """The logged answers, by query. It takes 16 bytes of memory for each.
 
     One thread adds; any thread may read.
     """
@@ -63,7 +63,7 @@ class AnswerIndex:
             answers.known.add(answers.beginnings[-1])
 
     def add(self, first: int, answers: list[LoggedAnswer]) -> None:
-        """Take note of committed answers, the first of which has this place; tell the listeners."""
+        """Record committed answers, the first of which has this position; call the listeners."""
         with self._lock:
             for place, answer in enumerate(answers, first):
                 self._note(place, answer)
@@ -102,10 +102,10 @@ class AnswerIndex:
         return self._at([place])[0]
 
     def read(self, title: str, after: str | None = None, most: int = MOST) -> list[LoggedAnswer]:
-        """The oldest answers of a query, or those after the one with an id.
+        """The oldest answers of a query, or the answers after the one with an id.
 
         Raises:
-            AnswerGone: there is no answer with that id.
+          AnswerGone: there is no answer with that id.
         """
         with self._lock:
             answers, begin = self._of.get(title, _Answers()), 0
@@ -133,12 +133,12 @@ class AnswerIndex:
     def read_all(
         self, want: Callable[[str], bool], after: str | None, most: int
     ) -> list[LoggedAnswer]:
-        """Answers of all queries, in the order in which they were logged.
+        """Answers of all queries, in order of logging.
 
         Args:
-            want: whether the answers of a query, given by its title, are read.
-            after: the id of the answer behind which to begin; None: the newest are given.
-            most: how many are given.
+            want: whether to read the answers of a query, given by its title.
+            after: the id of the answer after which to begin; None: the newest answers.
+            most: maximum number of answers.
 
         Raises:
             AnswerGone: there is no answer with that id.
@@ -169,7 +169,7 @@ class AnswerIndex:
         return self._at(places)[0].id if places else None
 
     def on_growth(self, tell: Callable[[], None]) -> Callable[[], None]:
-        """Let a function be called whenever there are more answers; returns what ends that."""
+        """Call a function at each growth of the log; return a function that ends this."""
         self._listeners.append(tell)
         return lambda: self._listeners.remove(tell)
 
@@ -190,7 +190,7 @@ class AnswerIndex:
             begin = number + 1
 
     def _at(self, places: list[int]) -> list[LoggedAnswer]:
-        """The answers at ascending places of the log."""
+        """The answers at ascending positions of the log."""
         answers: list[LoggedAnswer] = []
         reader = LogReader(self._log)
         ahead: dict[int, bytes] = {}
@@ -212,12 +212,12 @@ class AnswerLog:
     """The answers of all queries on disk, in a directory that must not be open twice.
 
     `answered` counts the answers so far, by title. An answer that cannot be written waits for the
-    next `commit`. While it `is_silent`, answers are dropped: all that come are logged, or were.
-    `past` has, by title, what was logged when a query was put that began in the past.
+    next `commit`. While it `is_silent`, answers are dropped: all of them have been logged before.
+    `past` has, by title of a query that began in the past, the events logged before it was put.
     """
 
     def __init__(self, directory: Path, stats: Stats) -> None:
-        """`stats` count the answers of this run, but not those that the log has already."""
+        """`stats` counts the answers of this run, without those already in the log."""
         self.log = SegmentLog(directory)
         self.index = AnswerIndex(self.log)
         self.answered: Counter[str] = Counter()
@@ -228,28 +228,28 @@ class AnswerLog:
         self.past: dict[str, LoggedBefore] = {}
 
     def expect_again(self, place: int) -> None:
-        """The engine will give the answers from a place in the log on again."""
+        """The engine will repeat the answers from a position in the log on."""
         records = self.log.records(place)
         self._behind.update(LoggedAnswer.of_bytes(record).id for _, record in records)
 
     @property
     def is_behind(self) -> bool:
-        """Whether there are answers in the log that the engine must give again."""
+        """Whether the log has answers that the engine must repeat."""
         return bool(self._behind)
 
     def caught_up(self) -> None:
-        """The engine has given again what it could."""
+        """The engine has repeated all it could."""
         self._behind.clear()
 
     def add(self, answers: Iterable[tuple[QueryPlan, Answer]]) -> None:
-        """Take answers of the engine, without those that come again; `commit` writes them."""
+        """Add answers of the engine, except repeated ones; `commit` writes them."""
         for plan, answer in answers:
             if self.is_silent:
                 continue
             logged = LoggedAnswer.of(plan, answer, self._is_past(plan, answer))
             if self._behind and self._behind[logged.id]:
                 self.answered[logged.title] += 1
-                self._behind -= Counter((logged.id,))  # and without what is used up
+                self._behind -= Counter((logged.id,))  # and without the ones repeated
             else:
                 self._take(logged)
 
@@ -259,7 +259,7 @@ class AnswerLog:
         return before is not None and before.has(answer.trace)
 
     def add_past(self, plan: QueryPlan, answers: Sequence[Answer], are_past: bool) -> None:
-        """Take answers of a query that catches up; `are_past` if it has read no further event yet.
+        """Add answers of a query that catches up; `are_past` if it has read no further event yet.
 
         After a restart, or under a name that had another text, the log may have some already.
         """
@@ -274,10 +274,10 @@ class AnswerLog:
         self._waiting.append(logged)
 
     def commit(self) -> bool:
-        """Write the answers that wait; whether there were any.
+        """Write the waiting answers; return whether there were any.
 
         Raises:
-            LogNotWritten: the disk is full. The answers wait on.
+          LogNotWritten: the disk is full. The answers keep waiting.
         """
         if not self._waiting:
             return False
@@ -287,7 +287,7 @@ class AnswerLog:
         return True
 
     def drop(self, needed: int, before: float) -> None:
-        """Drop the answers before a place that were written before a time (s since the epoch)."""
+        """Drop the answers before a position and before a time of writing (s since the epoch)."""
         self.log.drop_before(needed, before)
         self.index.forget_before(self.log.first)
 

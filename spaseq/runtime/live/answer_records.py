@@ -1,6 +1,4 @@
-"""Answers as records of an answer log, and as lines of JSON: those that an output did not take
-stand in a file.
-"""
+"""Answers as records of an answer log, and as lines of JSON; the file of failed answers."""
 
 from __future__ import annotations
 
@@ -19,12 +17,12 @@ _decoder = json.JSONDecoder()
 
 
 class LoggedAnswer(NamedTuple):
-    """An answer with its query's title and name, its id, and when it was logged (ms).
+    """An answer with its query's title and name, its id, and its time of logging (ms).
 
     It is of the past if all of its events were logged before its query was put.
 
-    The title is the name of the query's file, and the name the one in answers: the IRI of the
-    stream that the query registers, or else the title.
+    The title is the name of the query's file. The name is the query's name in answers: the IRI of
+    the stream that the query registers, or else the title.
     """
 
     title: str
@@ -36,7 +34,7 @@ class LoggedAnswer(NamedTuple):
 
     @classmethod
     def of(cls, plan: QueryPlan, answer: Answer, is_past: bool = False) -> LoggedAnswer:
-        """An answer of a query, which is logged now."""
+        """An answer of a query, logged now."""
         identity = plan.identity
         name = answer_id(identity.name, plan.signature.canonical, answer)
         return cls(identity.title, identity.name, name, answer, int(time.time() * 1000), is_past)
@@ -83,10 +81,10 @@ def json_with_id(logged: LoggedAnswer) -> str:
 
 
 def keep_failed(path: Path, answer: LoggedAnswer, reason: str) -> None:
-    """Append an answer and why it failed; it is on disk when this returns.
+    """Append an answer and the reason of its failure; it is on disk when this returns.
 
     Raises:
-        RunError: the disk is full, or fails.
+      RunError: the disk is full, or fails.
     """
     text = json.dumps(reason, ensure_ascii=False)
     append_line(path, f'{{"reason": {text}, "answer": {json_with_id(answer)}}}')

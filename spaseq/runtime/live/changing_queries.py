@@ -1,4 +1,4 @@
-"""The queries of a live run: they come and go, fail, and catch up, each at a place in the logs."""
+"""The queries of a live run: they come, go, fail and catch up, each at a position in the logs."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ _AT_ONCE = 2**18  # bytes of a log that are read before others have their turn
 
 
 class CatchUp:
-    """A query on its way to the end of the logs.
+    """A query that reads the past, on its way to the end of the logs.
 
     Args:
-        job: of the run.
-        plan: the query.
-        streams: all streams of the run.
-        logs: their logs.
-        start: where it begins.
-        limits: of its state.
-        since: it takes no event before this time (ms).
+      job: the job of the run.
+      plan: the query.
+      streams: all streams of the run.
+      logs: their logs.
+      start: the point where it begins.
+      limits: limits of its state.
+      since: it takes no event before this time (ms).
 
     Attributes:
-        put_at: the next record of each stream's log when the query was put.
-        reads_past: whether all that it has read was logged before the query was put.
+      put_at: the next record of each stream's log when the query was put.
+      reads_past: whether all records that it has read were logged before the query was put.
     """
 
     def __init__(
@@ -76,16 +76,16 @@ class CatchUp:
 
     @property
     def places(self) -> dict[str, int]:
-        """The record of each stream's log that it reads next."""
+        """The next record that it reads of each stream's log."""
         return {iri: reader.next for iri, reader in self._readers.items()}
 
     @property
     def failure(self) -> str | None:
-        """Why it cannot go on."""
+        """The reason why it cannot continue."""
         return self.engine.queries.queries[0].failure
 
     def advance(self, until: Mapping[str, int]) -> Sequence[Answer]:
-        """Read a little more, at most to some places; the answers."""
+        """Read a batch, at most to some positions; return the answers."""
         places = self.places
         self.reads_past = any(places.get(iri, 0) < end for iri, end in self.put_at.items())
         for iri, reader in self._readers.items():
@@ -125,13 +125,13 @@ class CatchUps(dict[str, CatchUp]):
         self.points = PastPoints()
 
     def point(self, plan: QueryPlan, maintained: set[str], since: int) -> PastPoint:
-        """Where a query begins that is to see all events from a time (ms) on.
+        """The point where a query must begin to see all events from a time (ms) on.
 
         Raises:
-            HistoryGone: some of them may have been dropped from the logs, or it reads graphs, and
-                what these were then is not kept any more.
-            UsageError: it reads a stream that another query registers, or a graph that another
-                one maintains, or asks an endpoint.
+            HistoryGone: some of them may have been dropped from the logs, or the values that its
+                graphs had then.
+            UsageError: it reads a stream that another query registers, or a graph that another one
+                maintains, or uses an endpoint.
         """
         self._check(plan, maintained)
         if since < self._graphs_since(plan):
@@ -144,7 +144,7 @@ class CatchUps(dict[str, CatchUp]):
         return self.first(plan, maintained)
 
     def first(self, plan: QueryPlan, maintained: set[str]) -> PastPoint:
-        """Where the logs begin now; UsageError as from `point`."""
+        """The present beginning of the logs; UsageError as from `point`."""
         self._check(plan, maintained)
         return PastPoint({iri: log.log.first for iri, log in self._logs.items()}, [])
 
@@ -176,7 +176,7 @@ class CatchUps(dict[str, CatchUp]):
     def made(
         self, plan: QueryPlan, start: PastPoint, since: int, put_at: Mapping[str, int]
     ) -> CatchUp:
-        """A query that reads from a point on, and is not among these."""
+        """A query that reads from a point on, and is not recorded here."""
         given = self._job, plan, self._streams, self._logs, start, self._limits
         catch_up = CatchUp(*given, since)
         catch_up.put_at = put_at
@@ -185,9 +185,9 @@ class CatchUps(dict[str, CatchUp]):
     def trial(
         self, plan: QueryPlan, maintained: set[str], since: int | None
     ) -> tuple[CatchUp, dict[str, int]]:
-        """A query that is only tried, and where the logs end now; it begins as from `point`.
+        """A query on trial, and the present ends of the logs; it begins as from `point`.
 
-        Without `since` it reads all that is logged, from the time on when all graphs are known.
+        Without `since` it reads all that is logged, from the time on when all its graphs are known.
         """
         given = plan, maintained
         start = self.first(*given) if since is None else self.point(*given, since)
@@ -196,22 +196,22 @@ class CatchUps(dict[str, CatchUp]):
         return self.made(plan, start, first, {}), ends
 
     def _graphs_since(self, plan: QueryPlan) -> int:
-        """From which time (ms) on all graphs of a query are known."""
+        """The time (ms) from which all graphs of a query are known."""
         return self._job.graphs_since if plan.inputs.kbs else EARLIEST
 
     def starts(self) -> list[Any]:
-        """Where each query began, and was put, as values that a state can have."""
+        """The points where each query began, and was put, as values for a state."""
         return [(name, tuple(query.start), dict(query.put_at)) for name, query in self.items()]
 
 
 class ChangingQueries:
-    """The queries that an engine has, and those that catch up before it gets them.
+    """The queries of an engine, and those that catch up before it gets them.
 
     Attributes:
-        by_name: the queries of a set that changes; empty if the queries of the job are all.
-        catch_ups: those among them that read the past.
+        by_name: the queries of a changing set; empty if the job has all queries.
+        catch_ups: the queries among them that read the past.
         log: their changes; None if there are none.
-        due: the changes that an earlier run has logged, and that must take effect again.
+        due: the logged changes of an earlier run that must take effect again.
         changed: the number of the next change to take effect.
     """
 
@@ -227,18 +227,17 @@ class ChangingQueries:
         self._engine, self.catch_ups, self.log, self._planner = engine, catch_ups, log, planner
         self._answers, self._commit_answers = answers, commit_answers
         self.by_name: dict[str, StandingQuery] = {}
-        self._paused: dict[str, QueryPlan] = {}  # plans of paused queries that were asked for
+        self._paused: dict[str, QueryPlan] = {}  # plans of paused queries, cached
         self.due: deque[QueryChange] = deque()
         self.changed = 0
 
     # --- saving and resuming ----------------------------------------------------------------------
 
     def restore(self, saved: SavedRun) -> None:
-        """Go on from the state that an earlier run has saved.
+        """Restore the saved state of an earlier run.
 
         Raises:
-            OtherStateError: a query's state is of a version that runs it otherwise. Nothing has
-                changed.
+            OtherStateError: a query's state is of an incompatible version. Nothing has changed.
             RunError: the state is damaged.
         """
         self.changed, self.by_name = saved.changes, of_values(saved.queries)
@@ -258,7 +257,7 @@ class ChangingQueries:
         self._answers.past = {n: LoggedBefore.of_json(p) for n, p in past.items() if p is not None}
 
     def restore_at(self, point: ReplayPoint) -> None:
-        """Go on from a point of the logs: with its queries, of which none has a state yet."""
+        """Restore a point of the logs: its queries, of which none has a state yet."""
         self.changed, self.by_name = point.changes, of_values(point.queries)
         self._restore_past()
         self._engine.begin_at(point.streams, self._plans(set()))
@@ -286,12 +285,12 @@ class ChangingQueries:
         return [*reading_order([made for name, made in planned.items() if name in running])]
 
     def read_log(self) -> None:
-        """Let the logged changes after the saved state be due."""
+        """Load the logged changes after the saved state; they become due."""
         if self.log is not None:
             self.due.extend(self.log.after(self.changed))
 
     def as_values(self) -> list[Any]:
-        """The queries as values that a state can have."""
+        """The queries as values for a state."""
         kept, by_name = self._engine.queries.maintained, {**self.by_name}
         for query in self._engine.queries.queries:
             makers = () if query.plan.changing is None else query.plan.changing.makers
@@ -301,13 +300,13 @@ class ChangingQueries:
         return as_values(by_name)
 
     def places_needed(self) -> Iterator[Mapping[str, int]]:
-        """By stream, the next record of its log that a query which catches up reads."""
+        """By stream: the next record of its log that some catching-up query reads."""
         return (catch_up.places for catch_up in self.catch_ups.values())
 
     # --- changes ----------------------------------------------------------------------------------
 
     def change(self, change: QueryChange, plan: QueryPlan | None = None) -> None:
-        """Log a change, and let it take effect; `plan` is the query's, if it is known.
+        """Log a change, and apply it; `plan` is the plan of the query, if known.
 
         Raises:
             QueryError, UsageError: the query cannot be added. Nothing has changed.
@@ -328,14 +327,14 @@ class ChangingQueries:
         return self._planner(change.query.name, change.query.text, self.maintained)
 
     def began(self, name: str) -> QueryChange:
-        """The change by which a query that is there began, or began anew."""
+        """The change by which a present query began, or restarted."""
         assert self.log is not None
         kinds = (ChangeKind.ADDED, ChangeKind.RESTARTED)
         changes = self.log.after(0)
         return next(c for c in reversed(changes) if c.query.name == name and c.kind in kinds)
 
     def apply(self, change: QueryChange, plan: QueryPlan | None = None) -> None:
-        """Let a logged change take effect."""
+        """Apply a logged change."""
         name, plan = change.query.name, plan or self._plan(change)
         self.changed = change.index + 1
         if change.kind not in (ChangeKind.JOINED, ChangeKind.TOLD):
@@ -376,7 +375,7 @@ class ChangingQueries:
 
     @property
     def maintained(self) -> set[str]:
-        """The graphs that queries keep, be it queries that catch up."""
+        """The graphs that queries maintain, catching-up ones included."""
         return self._engine.queries.maintained | _maintained(
             catch_up.plan for catch_up in self.catch_ups.values()
         )
@@ -402,7 +401,7 @@ class ChangingQueries:
         self.catch_ups.begin(query, plan, start, put_at)
 
     def read_on(self, catch_up: CatchUp, until: Mapping[str, int]) -> None:
-        """Let a query read on, at most to some places, and log its answers."""
+        """Let a query read on, at most to some positions, and log its answers."""
         answers = catch_up.advance(until)
         if catch_up.reads_past:
             name, before = catch_up.plan.identity.title, catch_up.logged_before()

@@ -1,4 +1,4 @@
-"""All outputs of a live run: each gets the answers of the log by a delivery of its own."""
+"""The outputs of a live run: each has a delivery, which sends it answers from the log."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class SinkSettings:
     """An output of a live run.
 
     Attributes:
-        to: a path, `-`, or the URL of a sink.
-        terms: which answers it gets, and for how long they wait for it.
-        form: the format of a file; "": its ending says.
-        columns: of a table.
-        overwrites: whether a file's content is removed when the output is new.
-        has_ids: whether JSON lines of a file begin with the answers' ids, as those of brokers do.
-        template: what makes the text of an answer; None: it is JSON.
-        options: what the address of a webhook or mailbox does not say.
+      to: a path, `-`, or the URL of a sink.
+      terms: which answers it gets, and how long they wait for it.
+      form: the format of a file; "": its extension says it.
+      columns: of a table.
+      overwrites: whether a file's content is removed when the output is new.
+      has_ids: whether JSON lines of a file begin with the answers' ids, as broker messages do.
+      template: makes the text of an answer; None: JSON.
+      options: of a webhook or mailbox, beside its address.
     """
 
     to: str
@@ -59,7 +59,7 @@ class SinkSettings:
             text_of: the text of a query, by its title, for templates.
 
         Raises:
-            UsageError: its address says something unknown, or no format goes with it.
+            UsageError: its address has an unknown part, or no format suits it.
         """
         form = self.form or self._form()
         if self.template is not None or self.options:
@@ -81,7 +81,7 @@ class SinkSettings:
         return BrokerOutlet(self.to, made_by, **{**typed, **self.options})
 
     def _form(self) -> str:
-        """The format that a file's ending says: one of several queries, without an end."""
+        """The format of a file's extension: for several queries, and without an end."""
         if is_sink(self.to):
             return JsonLines.form
         if "://" in self.to:
@@ -100,7 +100,7 @@ class SinkSettings:
 
 
 class Deliveries:
-    """The outputs of a run, which send what the answer log has.
+    """The outputs of a run, which send the answers of the log.
 
     ```python
     deliveries = Deliveries(directory, log, {"ops": SinkSettings("https://...")}, on_note, on_end)
@@ -110,16 +110,16 @@ class Deliveries:
     deliveries.close(10.0)
     ```
 
-    An output that is new gets the answers that are logged after this object was made. So make it
-    before the first answer is logged.
+    A new output gets the answers that are logged after this object was made. So make it before the
+    first answer is logged.
 
     Args:
-        directory: of the run; see `Delivery`. The caller has locked it.
+        directory: the directory of the run, locked by the caller; see `Delivery`.
         log: the answers.
         sinks: the outputs, by name.
-        on_note: told what a user should know; called in threads of deliveries.
+        on_note: called with notes for the user, in threads of deliveries.
         on_end: called in a delivery's thread when it ends with a failure, which `check` raises.
-            Deliveries whose terms are `patient` never do.
+            Deliveries with `patient` terms never end so.
         text_of: the text of a query, by its title, for templates; called in deliveries' threads.
 
     Raises:
@@ -154,21 +154,21 @@ class Deliveries:
         return min((delivery.noted for delivery in self._deliveries), default=self._log.end)
 
     def views(self) -> list[DeliveryView]:
-        """How far each output is; from any thread."""
+        """The progress of each output; from any thread."""
         return [delivery.view() for delivery in self._deliveries]
 
     def wake(self) -> None:
-        """Say that the log has grown."""
+        """Wake the deliveries: the log has grown."""
         for delivery in self._deliveries:
             delivery.wake()
 
     def check(self) -> None:
-        """Raise what ended a delivery, if something has."""
+        """Raise the error that ended a delivery, if there is one."""
         for delivery in self._deliveries:
             delivery.check()
 
     def close(self, seconds: float) -> None:
-        """Send what is left, for at most some seconds, and close the outputs."""
+        """Send the remaining answers, for at most some seconds, and close the outputs."""
         end = time.monotonic() + seconds
         for delivery in self._deliveries:
             delivery.end()
@@ -177,7 +177,7 @@ class Deliveries:
 
 
 def _check_files(outlets: Mapping[str, Outlet]) -> None:
-    """UsageError if two outputs are one file, which each would cut behind its own answers."""
+    """UsageError if two outputs share a file: each would cut the file after its last answer."""
     files: dict[str, str] = {}
     for name, outlet in outlets.items():
         if isinstance(outlet, FileOutlet) and files.setdefault(outlet.name, name) != name:

@@ -1,4 +1,4 @@
-"""Carries answers from the answer log to one output, in a thread: a slow output holds nobody up."""
+"""Carries answers from the log to one output, in a thread, so a slow output blocks no other."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from spaseq.runtime.live.answer_records import LoggedAnswer, keep_failed
 from spaseq.runtime.live.outlets import Numbered, Outlet
 from spaseq.storage.checksums import read_json, with_checksum_line, write_durably
 
-_BYTES = 2**20  # of answers that are read at once
+_BYTES = 2**20  # number of answers that are read at once
 _SENT_BYTES = 4 * 2**20  # of answers that are sent at once, or a single answer
 _NOTE_S = 0.25  # how often the place is noted while answers are sent
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What an output gets, and how its failures are taken.
+    """The terms of an output: the answers that it gets, and the treatment of failures.
 
     Attributes:
-        queries: names or globs of the queries whose answers it gets.
-        keep_ms: how long an answer waits for it, before it goes to `failed/`.
-        past: whether it gets answers of the past: those of a query that was put with `from`, made
-            only of events that were logged before. The others are counted as withheld.
-        patient: whether every failure is retried. Otherwise a failure ends the delivery, unless
-            it is `NotTaken`.
+      queries: names or globs of the queries whose answers it gets.
+      keep_ms: how long an answer waits for it, before it goes to `failed/`.
+      past: whether it gets answers of the past, which a query put with `from` makes only of events
+          logged before. Other outputs count them as withheld.
+      patient: whether every failure is retried. Otherwise a failure ends the delivery, unless it is
+          `NotTaken`.
     """
 
     queries: tuple[str, ...] = ("*",)
@@ -49,16 +49,16 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryView:
-    """What a health report says about an output.
+    """The health report of an output.
 
     Attributes:
-        name: its name in the configuration.
-        to: its address, without passwords.
-        behind: how many answers of the log it has yet to take or to pass over.
-        sent: how many answers it has taken, over restarts.
-        failed: how many went to its file in `failed/`, over restarts.
-        withheld: how many answers of the past it did not get, by query, over restarts.
-        problem: why the last attempt failed, which is repeated; "" if it did not fail.
+      name: its name in the configuration.
+      to: its address, without passwords.
+      behind: number of answers of the log that it has yet to take or to pass over.
+      sent: number of answers that it has taken, over restarts.
+      failed: number of answers in its file in `failed/`, over restarts.
+      withheld: number of answers of the past that it did not get, by query, over restarts.
+      problem: the reason why the last attempt, which is repeated, failed; "" if it succeeded.
     """
 
     name: str
@@ -71,24 +71,24 @@ class DeliveryView:
 
 
 class Delivery:
-    """Sends what the answer log has and one output has not; `Deliveries` makes one for each output.
+    """Sends answers of the log to one output; `Deliveries` makes one for each output.
 
     Args:
-        directory: of the run. `sent/NAME` keeps the place in the log, and `failed/NAME.jsonl` the
-            answers that the output did not take.
-        name: of the output.
-        log: the answers.
-        outlet: the output; this object opens and closes it.
-        terms: what it gets.
-        on_note: told when the output is away, and when it is back; called in the thread.
-        on_end: called in the thread if the delivery ends with a failure; see `check`.
+      directory: of the run. `sent/NAME` keeps the position in the log, and `failed/NAME.jsonl` the
+          answers that the output did not take.
+      name: of the output.
+      log: the answers.
+      outlet: the output; this object opens and closes it.
+      terms: which answers it gets.
+      on_note: called in the thread when the output goes away, and comes back.
+      on_end: called in the thread if the delivery ends with a failure; see `check`.
 
     Attributes:
-        next: the index of the first answer in the log that it has yet to take or to pass over.
-        noted: what `next` was when it was noted on disk last. A restart begins there.
+      next: the index of the first answer in the log that it has yet to take or to pass over.
+      noted: the value of `next` on disk. A restart begins there.
 
     Raises:
-        SpaseqError: the output cannot be opened.
+      SpaseqError: the output cannot be opened.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Delivery:
         self._thread.start()
 
     def view(self) -> DeliveryView:
-        """How far it is, and what keeps it; from any thread."""
+        """Its progress and its problem; from any thread."""
         behind = max(0, self._log.end - self.next)
         counts = self._counts["taken"], self._counts["failed"]
         problem = str(self._failure) if self._failure is not None else self._problem
@@ -134,16 +134,16 @@ class Delivery:
         return DeliveryView(*view, dict(self._withheld))
 
     def wake(self) -> None:
-        """Say that the log has grown."""
+        """Wake the thread: the log has grown."""
         self._more.set()
 
     def end(self) -> None:
-        """Say that the log grows no more."""
+        """Tell the thread that the log grows no more."""
         self._stop.set()
         self._more.set()
 
     def close(self, seconds: float) -> None:
-        """Send what is left, for at most some seconds, and close the output."""
+        """Send the remaining answers, for at most some seconds, and close the output."""
         self.end()
         self._thread.join(seconds)
         self._patience.set()
@@ -152,7 +152,7 @@ class Delivery:
         self._outlet.close()
 
     def check(self) -> None:
-        """Raise what ended the delivery, if something has."""
+        """Raise the error that ended the delivery, if there is one."""
         if self._failure is not None:
             raise self._failure
 
@@ -173,7 +173,7 @@ class Delivery:
             self._on_end()
 
     def _try_to_send(self) -> bool:
-        """Send the next answers, or wait if that fails; whether there are any."""
+        """Send the next answers, or wait after a failure; return whether there are any."""
         try:
             if self._back_off.failures:
                 self._expire()  # while it waited for this attempt, too
@@ -187,7 +187,7 @@ class Delivery:
         return True
 
     def _send_next(self) -> bool:
-        """Send the next answers; whether there are any."""
+        """Send the next answers; return whether there are any."""
         if self._until_note() == 0:
             self._note_place()
         if not self._has_next():
@@ -248,18 +248,18 @@ class Delivery:
             self._withheld[answer.title] += answer.is_past and self._terms.want(answer.title)
 
     def _pass(self, count: int) -> None:
-        """Go on behind the first waiting answers."""
+        """Pass over the first waiting answers."""
         for _ in range(count):
             self.next = self._waiting.popleft()[0] + 1
 
     def _until_note(self) -> float | None:
-        """For how long (s) the place need not be noted; None if it is."""
+        """Seconds until the position must be noted; None if there is nothing to note."""
         if self.next == self.noted:
             return None
         return max(0.0, self._noted_at + _NOTE_S - time.monotonic())
 
     def _note_place(self) -> None:
-        """Note how far the answers have gone; RunError if the disk is full."""
+        """Note the position on disk; RunError if the disk is full."""
         note = {"output": self._outlet.name, "next": self.next, "state": self._state}
         if self._withheld:
             note["withheld"] = dict(self._withheld)
@@ -274,7 +274,7 @@ class Delivery:
     # --- failures ---------------------------------------------------------------------------------
 
     def _fail(self, error: Exception) -> None:
-        """Wait after a failed attempt; what has waited too long goes to the failed answers."""
+        """Wait after a failed attempt; answers that have waited too long become failed answers."""
         self._is_sure = False
         self._problem = str(error) or type(error).__name__
         if self._back_off.failures == 0:

@@ -1,7 +1,7 @@
-"""What an earlier run with the same directory has left, and how it is repeated.
+"""The remains of an earlier run with the same directory, and its repetition.
 
-A note says what a run must know besides the state, and from which point of the logs the state can
-be made anew. It is JSON, which later versions read. A state of another format is not read.
+A note has what a run needs besides the state, and the point of the logs from which the state can be
+rebuilt. It is JSON, which later versions read. A state of another format is not read.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from spaseq.runtime.live.log_points import (
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """How the state of an earlier run is made anew.
+    """How to rebuild the state of an earlier run.
 
     Attributes:
-        point: where the logs are read from.
-        to: the run when its state was saved, with counts in the place of the engine's state. The
-            answers up to there are logged.
+      point: the point from which the logs are read.
+      to: the run when its state was saved, with counts in the place of the engine's state. The
+          answers up to there are logged.
     """
 
     point: ReplayPoint
@@ -49,26 +49,26 @@ class Replay:
 
 
 class EarlierRun:
-    """What there is to go on from.
+    """The saved state of an earlier run, or the means to rebuild it.
 
     Args:
-        directory: of the run.
-        streams: the logs of the streams, by IRI.
-        others: the other logs, by the field of `SavedRun` with a place in them.
-        rebuilds: whether the state is made anew from the logs, whatever is saved.
-        is_whole: whether all changes of graphs from outside are still in their log.
-        reads_state: whether this version can go on from the saved state, if it can read it.
+      directory: of the run.
+      streams: the logs of the streams, by IRI.
+      others: the other logs, by the field of `SavedRun` with their position.
+      rebuilds: whether to rebuild the state from the logs in any case.
+      is_whole: whether the log of external graph changes is complete.
+      reads_state: whether this version can use the saved state, if it can read it.
 
     Attributes:
-        state: the saved state; None if there is none that can be used.
-        replay: how it can be made anew without answers; None if that is not needed, or cannot be.
-        points: the points from which it can be made anew later.
-        warning: what to tell about a state that another version saved, if no note goes with it.
+      state: the saved state; None if there is none that can be used.
+      replay: how to rebuild it without answers; None if that is not needed, or impossible.
+      points: the points from which it can be rebuilt later.
+      warning: a warning about a state of another version, if no note goes with it.
 
     Raises:
-        UsageError: a log ends before the place to which the state has read it, or the state would
-            have to be made anew with graphs that earlier events have changed.
-        RunError: the state or the note is damaged.
+      UsageError: a log ends before the position to which the state has read it, or a rebuild would
+          need graphs that earlier events have changed.
+      RunError: the state or the note is damaged.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class EarlierRun:
         self.replay: Replay | None = None
         self.points = ReplayPoints()
         if rebuilds:
-            directory.forget_state()  # so that a later run goes on with that
+            directory.forget_state()  # so that a later run continues with that
         value, note = directory.state() if reads_state else None, directory.note()
         to: SavedRun | None = None
         if note is not None:
@@ -123,7 +123,7 @@ class EarlierRun:
         return text
 
     def _mistake(self, saved: SavedRun) -> str | None:
-        """Which log does not go with a saved state, if one does not."""
+        """The name of a log that does not fit a saved state; None if all fit."""
         for iri, log in self._streams.items():
             if saved.places.get(iri, 0) > log.log.end:
                 return self._text(saved.places[iri], log.log, f"the log of stream <{iri}>")
@@ -136,12 +136,12 @@ class EarlierRun:
         return (
             f"{self._directory.path / 'state'} goes with {count} records of {what}, but "
             f"{log.directory} ends after {log.end}: it was deleted, or an older copy was restored. "
-            "Restore both from the same copy, or start with --rebuild, which makes the state anew "
+            "Restore both from the same copy, or start with --rebuild, which rebuilds the state "
             "from the logs as they are"
         )
 
     def _is_whole(self) -> bool:
-        """Whether the logs have all that was ever in them; old answers are not needed."""
+        """Whether the logs have all their records; old answers are not needed."""
         logs = [each.log for each in self._streams.values()]
         logs += [each for name, each in self._others.items() if name != "answers"]
         return not any(log.first for log in logs)
@@ -156,7 +156,7 @@ class EarlierRun:
         )
 
     def _has(self, point: ReplayPoint) -> bool:
-        """Whether the logs still have all that comes after a point."""
+        """Whether the logs still have all records after a point."""
         logs = {iri: log.log for iri, log in self._streams.items()}
         return all(log.first <= point.places.get(iri, 0) <= log.end for iri, log in logs.items())
 
@@ -164,7 +164,7 @@ class EarlierRun:
 def other_logs(
     answers: AnswerLog, endpoints: EndpointLog, queries: ChangingQueries
 ) -> dict[str, SegmentLog]:
-    """The logs besides those of streams, by the field of `SavedRun` with a place in them."""
+    """The logs besides those of streams, by the field of `SavedRun` with their position."""
     changes = {} if queries.log is None else {"changes": queries.log.log}
     return {"answers": answers.log, "endpoints": endpoints.log, **changes}
 
@@ -172,7 +172,7 @@ def other_logs(
 def check_knowledge(
     saved: SavedRun, knowledge: str, logs: Mapping[str, StreamLog], path: Path
 ) -> None:
-    """UsageError if there are messages that another knowledge base than this one is for."""
+    """UsageError if there are messages for another knowledge base than this one."""
     is_other = saved.knowledge != knowledge
     if is_other and any(saved.places.get(iri, 0) < log.log.end for iri, log in logs.items()):
         raise UsageError(
@@ -183,20 +183,20 @@ def check_knowledge(
 
 
 def note_of(saved: SavedRun, counts: list[Any], points: ReplayPoints) -> dict[str, Any]:
-    """The note that goes with a saved state; `counts` are the engine's."""
+    """The note for a saved state; `counts` are the engine's."""
     return {"saved": {**saved.as_value(), "engine": counts}, "points": points.as_values()}
 
 
 def point_of(
     places: Mapping[str, int], engine: LiveEngine, queries: ChangingQueries, endpoints: int
 ) -> ReplayPoint:
-    """The point between two batches at which a run is.
+    """The present point of a run, between two batches.
 
     Args:
-        places: the next record of each stream's log, by IRI.
-        engine: of the run.
-        queries: of the run.
-        endpoints: the next record of the log of endpoints.
+      places: the next record of each stream's log, by IRI.
+      engine: of the run.
+      queries: of the run.
+      endpoints: the next record of the log of endpoints.
     """
     plans = [query.plan for query in engine.queries.queries]
     graphs = {*engine.queries.maintained}
@@ -229,20 +229,20 @@ def _of_note(note: Any) -> tuple[SavedRun, ReplayPoints]:
 
 
 Advance = Callable[[Mapping[str, int] | None], bool]
-"""Lets the engine read the logs, at most to some places; whether there was anything."""
+"""Lets the engine read the logs, at most to some positions; returns whether there was anything."""
 
 
 class LogRepetition:
-    """Reads the logs again, to the place that an earlier run had come to.
+    """Reads the logs again, to the position of an earlier run.
 
     Args:
-        job: of the run; it is told nothing that the earlier run has told.
-        engine: evaluates.
-        queries: change as they have changed.
-        answers: of the run; those that are logged come again.
-        endpoints: answer as they have answered.
-        iris: of the streams.
-        advance: reads on, and lets others look at the run.
+      job: of the run; it gets no report that the earlier run has made.
+      engine: evaluates.
+      queries: change as they have changed.
+      answers: of the run; logged ones come again.
+      endpoints: answer as they have answered.
+      iris: of the streams.
+      advance: reads on, and lets others look at the run.
     """
 
     def __init__(
@@ -260,9 +260,9 @@ class LogRepetition:
         self._advance = advance
 
     def make_anew(self, replay: Replay, stop: threading.Event) -> None:
-        """Make the state of the earlier run anew, without answers, unless `stop` is set."""
+        """Rebuild the state of the earlier run, without answers, unless `stop` is set."""
         job, to, began = self._job, replay.to, time.monotonic()
-        job.on_note("the state is made anew from the logs; then the run goes on")
+        job.on_note("the state is rebuilt from the logs; then the run goes on")
         told = job.on_bad, job.on_late, job.on_partial, job.stats
         job.on_bad = job.on_late = job.on_partial = ignore
         job.stats = Stats()
@@ -278,29 +278,29 @@ class LogRepetition:
         self._answers.answered = Counter(to.answered)
         self._queries.catch_ups.points = PastPoints(to.points)
         self._answers.expect_again(to.answers)
-        job.on_note(f"the state was made anew in {time.monotonic() - began:.1f} s")
+        job.on_note(f"the state was rebuilt in {time.monotonic() - began:.1f} s")
 
     def repeat_changes(self, stop: threading.Event) -> None:
-        """Read on to the last change of queries, and over the last batch that asked endpoints."""
+        """Read on to the last change of queries, and over the last batch that used endpoints."""
         while not stop.is_set() and (self._queries.due or self._endpoints.next_repeated):
             self._read_on(stop)
 
     def _is_due(self, to: SavedRun) -> bool:
-        """Whether a change of queries, or a batch that asked endpoints, comes before a place."""
+        """Whether a change of queries, or a batch that used endpoints, comes before a position."""
         batch, due = self._endpoints.next_repeated, self._queries.due
         if batch is not None and self._place(batch.before) < self._place(to.places):
             return True
         return bool(due) and due[0].index < to.changes
 
     def _read_on(self, stop: threading.Event) -> None:
-        """Read to the next change of queries, or over the next batch that asked endpoints."""
+        """Read to the next change of queries, or over the next batch that used endpoints."""
         if self._repeats_first():
             self._repeat(stop)
         elif not self._advance(self._queries.due[0].places):
             self._queries.apply(self._queries.due.popleft())
 
     def _repeats_first(self) -> bool:
-        """Whether a batch is to be repeated before the next change of queries."""
+        """Whether a batch must be repeated before the next change of queries."""
         batch = self._endpoints.next_repeated
         if batch is None or not self._queries.due:
             return batch is not None
@@ -310,7 +310,7 @@ class LogRepetition:
         return place_of(places, self._iris)
 
     def _repeat(self, stop: threading.Event) -> None:
-        """Evaluate a batch again that has asked endpoints, with what they answered."""
+        """Evaluate a batch that used endpoints again, with their logged answers."""
         batch = self._endpoints.next_repeated
         assert batch is not None
         while self._advance(batch.before):

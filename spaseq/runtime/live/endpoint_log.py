@@ -1,8 +1,8 @@
-"""The log of what SPARQL endpoints have answered, batch by batch.
+"""The log of the answers of SPARQL endpoints, batch by batch.
 
-An endpoint may answer differently tomorrow. So a batch that asks endpoints is logged before its
-answers are: where it begins and ends in the logs of the streams, and the answers that it used. A
-run that was killed reads the same batches again with the same answers, and asks nobody.
+An endpoint may answer differently tomorrow. So a batch that uses endpoints is logged before its
+answers are: its beginning and end in the logs of the streams, and the endpoints' answers. A run
+that was killed reads the same batches again with the same answers, and sends no request.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class _Pause:
 
 
 class EndpointPauses:
-    """Says which endpoints may be asked.
+    """Decides whether an endpoint may get a request.
 
     Args:
-        clock: seconds that only grow.
+      clock: seconds, monotonic.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -45,7 +45,7 @@ class EndpointPauses:
         self._pauses: dict[str, _Pause] = {}
 
     def check(self, url: str) -> None:
-        """ServiceFailure if an endpoint must not be asked now."""
+        """ServiceFailure if an endpoint must not get a request now."""
         pause = self._pauses.get(url)
         if pause is not None and self._clock() < pause.until:
             raise ServiceFailure(f"it has failed a moment ago ({pause.reason})", False)
@@ -72,13 +72,14 @@ Places = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class AskingBatch:
-    """A batch that asked endpoints.
+    """A batch that used endpoints.
 
     Attributes:
-        before: where it begins.
-        after: where it ends.
-        answers: what it used and no batch before it since the last saved state, by key.
-        index: its number in the log.
+      before: where it begins.
+      after: where it ends.
+      answers: by key, the endpoints' answers that it used, without those logged since the last
+          saved state.
+      index: its number in the log.
     """
 
     before: Places
@@ -102,16 +103,16 @@ class AskingBatch:
 
 
 class EndpointLog:
-    """Asks endpoints for a run, and keeps what they answer; one thread uses it.
+    """Sends requests to endpoints for a run, and keeps the answers; one thread uses it.
 
-    A request with its repetitions takes no longer than `timeout_s` of the options. An endpoint that
-    has failed is not asked for a while, see `EndpointPauses`. In one batch a question has one
+    A request with its repetitions takes no longer than `timeout_s` of the options. After a failure
+    an endpoint gets no request for a while, see `EndpointPauses`. In one batch a request has one
     answer.
 
     Args:
-        directory: of the log, which must not be open twice.
-        options: how endpoints are asked.
-        clock: seconds that only grow.
+      directory: of the log, which must not be open twice.
+      options: how endpoints are queried.
+      clock: seconds, monotonic.
     """
 
     def __init__(
@@ -127,19 +128,19 @@ class EndpointLog:
         self._used: dict[str, Answered] = {}  # in this batch
         self._new: dict[str, Answered] = {}  # those of them that must be logged
         self._before: Places | None = None
-        self._asks = False  # whether this batch, or one since the last saved state, has asked
+        self._asks = False  # whether this batch, or one since the last saved state, has used them
         self._unwritten: list[bytes] = []
         self._again: deque[AskingBatch] = deque()
         self._repeated: AskingBatch | None = None
 
     def used_by(self, knowledge: KnowledgeBase) -> KnowledgeBase:
-        """The knowledge base, with endpoints that are asked here."""
+        """The knowledge base, with endpoints that send their requests here."""
         return replace(knowledge, asked=self)
 
-    # --- asking -----------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------
 
     def get(self, key: AnswerKey) -> Answered | None:
-        """What this batch must use; None if the endpoint must be asked."""
+        """The answer that this batch must use; None if the endpoint must get the request."""
         self._asks, digest = True, _digest(key)
         known = self._used.get(digest)
         if known is not None:
@@ -150,7 +151,7 @@ class EndpointLog:
         return answer
 
     def put(self, key: AnswerKey, answer: Answered) -> None:
-        """Take note of an answer or a failure."""
+        """Record an answer or a failure."""
         if not isinstance(answer, ServiceFailure):
             self._cache.put(key, answer)
         self._use(_digest(key), answer)
@@ -176,12 +177,12 @@ class EndpointLog:
     # --- batches ----------------------------------------------------------------------------------
 
     def begin_batch(self, places: Places) -> None:
-        """A batch begins, unless the one before could not be ended."""
+        """Begin a batch, unless the one before could not be ended."""
         if self._before is None:
             self._before = dict(places)
 
     def end_batch(self, places: Places) -> None:
-        """The batch ends; `commit` makes sure that its answers are logged."""
+        """End the batch; `commit` then logs its answers."""
         before, self._before = self._before, None
         if before is not None and self._asks and (self._repeated is None or self._new):
             batch = AskingBatch(before, dict(places), self._new)
@@ -189,7 +190,7 @@ class EndpointLog:
         self._used, self._new = {}, {}
 
     def commit(self) -> None:
-        """Log the batches that have ended; LogNotWritten if the disk is full."""
+        """Log the ended batches; LogNotWritten if the disk is full."""
         if self._unwritten:
             self._log.write(self._unwritten)
             self._unwritten = []
@@ -207,11 +208,11 @@ class EndpointLog:
         return self._log.end
 
     def saved(self) -> None:
-        """All state is saved: no restart needs what was logged before."""
+        """Record that all state is saved: no restart needs earlier records."""
         self._logged, self._asks = {}, False
 
     def read_again(self, index: int, iris: Iterable[str]) -> None:
-        """Get ready to repeat the batches from an index on; `iris` are the run's streams."""
+        """Prepare to repeat the batches from an index on; `iris` are the run's streams."""
         batches = [
             AskingBatch.of_bytes(record, number) for number, record in self._log.records(index)
         ]
@@ -221,16 +222,16 @@ class EndpointLog:
 
     @property
     def next_repeated(self) -> AskingBatch | None:
-        """The next batch that must be repeated."""
+        """The next batch to repeat."""
         return self._again[0] if self._again else None
 
     @property
     def is_repeating(self) -> bool:
-        """Whether batches must be repeated, or one is."""
+        """Whether there are batches to repeat, or one is being repeated."""
         return bool(self._again) or self._repeated is not None
 
     def begin_repeating(self) -> AskingBatch:
-        """Answer as in the next batch that must be repeated."""
+        """Answer as in the next batch to repeat."""
         batch = self._again.popleft()
         self._repeated, self._used = batch, {**batch.answers}
         while self._again and self._again[0].before == batch.before:  # a repetition asked for more
@@ -241,7 +242,7 @@ class EndpointLog:
         return batch
 
     def end_repeating(self) -> None:
-        """Ask endpoints again."""
+        """Send requests to endpoints again."""
         self._repeated = None
 
     def close(self) -> None:
@@ -250,12 +251,12 @@ class EndpointLog:
 
 
 def place_of(places: Places, iris: Iterable[str]) -> int:
-    """How far places are; of two places of a run, the later one is farther."""
+    """A number that grows with the positions of a run."""
     return sum(places.get(iri, 0) for iri in iris)
 
 
 def _digest(key: AnswerKey) -> str:
-    """A short name of a question, without the password that an address may have."""
+    """A digest of a request, without the password that an address may have."""
     return blake2b(json.dumps(key).encode("ascii"), digest_size=16).hexdigest()
 
 

@@ -1,7 +1,7 @@
-"""The graphs of a live run that change from outside: by their files, and by requests.
+"""The graphs of a live run that change externally: by their files, and by requests.
 
-A change is made from the graph as it is, by whoever wants it. Then the run's thread gives it a time
-that is after every event that a reader of the graph was given, logs it, and lets the engine know.
+The requesting thread computes a change from the present graph. Then the run's thread gives it a
+time after every event that a reader of the graph was given, logs it, and passes it to the engine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from spaseq.runtime.live.query_changes import LoopRequests
 from spaseq.stages.maintained_graphs import GraphPast, GraphThen
 
 MOST_BYTES = 10**9
-"""How large the files of a graph may be, unless somebody says so."""
+"""Default maximum size of the files of a graph."""
 
 _LOOK_S = 0.5
 _AHEAD_MS = 60_000
@@ -44,17 +44,17 @@ class NoSuchGraph(UsageError):
 
 
 class GraphGone(UsageError):
-    """What a graph was at a time is not kept any more."""
+    """The value of a graph at a time is not kept any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphView:
-    """A graph at some time.
+    """The value of a graph at some time.
 
     Attributes:
         iri: its name.
         version: the number of its last change; -1 before the first.
-        since: since when it is so, ms; None if it always was.
+        since: the time of that change, ms; None for the first value.
         graph, terms: its triples.
     """
 
@@ -69,7 +69,7 @@ class GraphView:
 
     @property
     def tag(self) -> str:
-        """Tells this value of the graph from others."""
+        """The entity tag of this value of the graph."""
         return str(self.version + 1)
 
     def triples(self) -> Iterator[Triple]:
@@ -82,14 +82,14 @@ OnFiles = Callable[[GraphView, GraphView], None]
 
 @dataclass(frozen=True, slots=True)
 class KeptGraphs:
-    """What a run keeps of its graphs.
+    """The stored graphs of a run.
 
     Attributes:
         log: their changes.
-        graphs: how each is kept, by name.
-        most_bytes: how large the files of one may be.
-        limits: bound what is read.
-        on_files: told of each change by files: the graph before and after.
+        graphs: the configuration of each, by name.
+        most_bytes: maximum size of the files of a graph.
+        limits: limits of reading.
+        on_files: called for each change by files, with the graph before and after.
     """
 
     log: GraphLog
@@ -104,7 +104,7 @@ class KeptGraphs:
         return self.log.base
 
     def give(self, job: Job) -> None:
-        """Let a job have the base and the changes, without graphs that are not there any more."""
+        """Set the base and the changes of a job, without graphs that are no longer configured."""
         known = self.base.graphs
         job.knowledge, job.graphs_since = self.base, self.log.folded.until
         job.graph_changes = [each.timed for each in self.log.changes if each.timed.graph in known]
@@ -114,12 +114,12 @@ class KeptGraphs:
 
         Args:
             iri: the graph.
-            first: a time after all events that its readers were given.
-            now: what the clock shows.
-            since: the time that is wanted; None: now.
+            first: a time after all events that its readers have had.
+            now: the time of the clock.
+            since: the requested time; None: now.
 
         Raises:
-            UsageError: the time that is wanted is too early.
+            UsageError: the requested time is too early.
         """
         last = self.log.last_of(iri)
         first = first if last is None else max(first, last.timed.time)
@@ -133,7 +133,7 @@ class KeptGraphs:
 
 
 class _Kept(NamedTuple):
-    """What a log has at some moment."""
+    """The values of a graph in a log at some moment."""
 
     base: KnowledgeBase
     changes: list[LoggedChange]
@@ -152,20 +152,20 @@ def _view_of(iri: str, then: GraphThen) -> GraphView:
 
 
 Accepting = Callable[[str, GraphChange, "str | None", "int | None"], LoggedChange]
-"""Logs a change of a graph, with the checksum of its files, and from which time (ms) on."""
+"""Logs a change of a graph, with the checksum of its files, and the time (ms) of its effect."""
 
 
 class GraphChanges:
     """The graphs of a run; any thread may call the methods.
 
     Args:
-        kept: what the run keeps of graphs that change from outside; None if there are none.
-        engine: evaluates the queries; it knows the values, and the graphs that queries maintain.
-        requests: to the run's thread.
-        accept: called in the run's thread.
-        is_maintained: whether a query keeps a graph.
-        wall: what the clock shows, ms.
-        note: tells the user something.
+      kept: the stored graphs, which change externally; None if there are none.
+      engine: evaluates the queries; it knows the values, and the graphs that queries maintain.
+      requests: to the run's thread.
+      accept: called in the run's thread.
+      is_maintained: whether a query maintains a graph.
+      wall: the clock, ms.
+      note: called with a note for the user.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class GraphChanges:
         kept = self._kept
         return kept is not None and iri in kept.base.graphs and iri not in kept.base.endpoints
 
-    # --- looking ----------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     def names(self) -> list[str]:
         """The graphs of the run."""
@@ -203,7 +203,7 @@ class GraphChanges:
         return sorted(maintained.union(filter(self._may_change, others)))
 
     def how(self, iri: str) -> KeptGraph:
-        """How a graph is kept; NoSuchGraph if there is none of this name."""
+        """The configuration of a graph; NoSuchGraph if there is none of this name."""
         if self._kept is not None and self._may_change(iri):
             return self._kept.graphs.get(iri, KeptGraph(watched=False))
         if self._requests.look(lambda: iri in self._engine.queries.graphs):
@@ -211,7 +211,7 @@ class GraphChanges:
         raise NoSuchGraph(f"there is no graph <{iri}>")
 
     def _past(self, iri: str) -> GraphPast | None:
-        """What a graph was that queries maintain; None for others."""
+        """The recent values of a graph that queries maintain; None for others."""
 
         def past() -> GraphPast | None:
             graph = self._engine.queries.graphs.get(iri)
@@ -220,7 +220,7 @@ class GraphChanges:
         return self._requests.look(past)
 
     def is_maintained(self, iri: str) -> bool:
-        """Whether a query keeps a graph."""
+        """Whether a query maintains a graph."""
         return self._requests.look(lambda: self._is_maintained(iri))
 
     def view(self, iri: str) -> GraphView:
@@ -241,7 +241,7 @@ class GraphChanges:
         return GraphView(iri, last.number, last.timed.time, *graph)
 
     def at(self, iri: str, time: int, retain_ms: int) -> GraphView:
-        """A graph as it was at a time (ms).
+        """The value of a graph at a time (ms).
 
         Raises:
             NoSuchGraph: there is none of this name.
@@ -290,7 +290,7 @@ class GraphChanges:
         return {iri: graph.past() for iri, graph in self._engine.queries.graphs.items()}
 
     def held_until(self, iri: str, triple: Triple, time: int) -> int | None:
-        """When (ms) a triple went that was in a graph at a time; None if it did not."""
+        """The time (ms) at which a triple of a graph was removed; None if it was not."""
         past = self._past(iri)
         if past is not None:
             return past.held_until(triple, time)
@@ -319,16 +319,16 @@ class GraphChanges:
 
         Args:
             iri: its name.
-            make: the change, from the graph as it is; nobody else changes it meanwhile.
-            since: from which time (ms) on; None: from now on.
+            make: computes the change from the present graph, which stays locked meanwhile.
+            since: the time (ms) of its effect; None: now.
             files: the checksum of the files that make the change.
 
         Returns:
-            The graph before and after. They are one if there was nothing to change.
+            The graph before and after. They are equal if there was nothing to change.
 
         Raises:
             NoSuchGraph: there is none of this name.
-            UsageError: a reader of the graph was given an event of this time, or of a later one.
+            UsageError: a reader of the graph has had an event of this time or a later one.
             RunError: the disk is full, or the run has ended.
         """
         with self._turns[iri]:
@@ -340,7 +340,7 @@ class GraphChanges:
             return before, self.view(iri)
 
     def far_ahead(self, view: GraphView) -> str:
-        """From when on a change holds, if that is much later than now; else ""."""
+        """The time of a change, if it is much later than now; else ""."""
         if view.since is None or view.since <= self._wall() + _AHEAD_MS:
             return ""
         return f"<{view.iri}> changes at {format_time(view.since)}: events of that time have come"
@@ -348,7 +348,7 @@ class GraphChanges:
     # --- files ------------------------------------------------------------------------------------
 
     def look_at_files(self, accept: Accepting) -> None:
-        """Let files that were edited while nobody watched change their graphs.
+        """Apply edits of files while no process watched them.
 
         Only the run's thread may call this, before others come. `accept` logs a change.
         """
@@ -364,7 +364,7 @@ class GraphChanges:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch the files in a thread of its own."""
+        """Watch the files in another thread."""
         thread = threading.Thread(target=self._watch, name="graphs", daemon=True)
         if self._watched:
             thread.start()
@@ -409,7 +409,7 @@ class GraphChanges:
             self._note(f"graph <{graph.iri}>: {graph.problem}")
 
     def problems(self) -> list[str]:
-        """Which files cannot be read, and which changes are far ahead of the clock."""
+        """Files that cannot be read, and changes far ahead of the clock."""
         problems = [f"graph <{own.iri}>: {own.problem}" for own in self._watched if own.problem]
         logged = () if self._kept is None else self._kept.log.changed()
         changed = (iri for iri in logged if self._may_change(iri))
@@ -424,10 +424,10 @@ def open_graphs(
     on_files: OnFiles = ignore,
     instead: Collection[str] = (),
 ) -> KeptGraphs | None:
-    """What a run keeps of its graphs; the job gets their first values and their changes.
+    """The stored graphs of a run; the job gets their first values and their changes.
 
-    None if no graph of the job may change. Of the graphs `instead`, those of the job count, and
-    nothing that is logged.
+    None if no graph of the job may change. The graphs `instead` have the job's values, not the
+    logged ones.
 
     Raises:
         InputError: a file is gone, and the directory is new.

@@ -1,11 +1,11 @@
-"""What the graphs of a live run were first, and the log of how they have changed from outside.
+"""The first graphs of a live run, and the log of their external changes.
 
-A change counts once it is in the log. Its time says which events see it, so a run that goes on, and
-a replay, read all changes first. `base` is the knowledge base before the first change, and
+A change counts once it is in the log. Its time says which events see it, so a run that continues,
+and a replay, read all changes first. `base` is the knowledge base before the first change, and
 `files.json` the checksums of its files.
 
-A new base takes in the old changes that nothing needs. The base is a file whose name has the number
-of its changes. It counts once `folded.json` names it. Then the old base is removed, and so are the
+A new base absorbs old changes that no query needs. The base is a file whose name has the number of
+its changes. It counts once `folded.json` names it. Then the old base is removed, and so are the
 segments of the log with these changes. A process that is killed leaves one base that counts.
 """
 
@@ -34,20 +34,20 @@ from spaseq.storage.checksums import (
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
 FOLD_BYTES = 2**22
-"""The size of a segment of the log: fewer changes do not go into the base."""
+"""Size of a segment of the log; a base absorbs no fewer bytes."""
 
 _BASE, _FILES, _CHANGES, _FOLDED = "base", "files.json", "changes", "folded.json"
 
 
 @record
 class LoggedChange:
-    """A change of a graph as the log has it.
+    """A change of a graph in the log.
 
     Attributes:
-        timed: the change.
-        accepted: when it was accepted, ms since the epoch.
-        files: the checksum of the graph's files, if they have made the change.
-        number: its place in the log.
+      timed: the change.
+      accepted: time of acceptance, ms since the epoch.
+      files: the checksum of the graph's files, if they have made the change.
+      number: its position in the log.
     """
 
     timed: TimedChange
@@ -77,7 +77,7 @@ class FoldedChanges:
     """The changes that are in the base.
 
     Attributes:
-        count: how many.
+        count: their number.
         hash: of the knowledge base before the first; it stays the run's.
         files: the checksum of the files that each graph was then read from.
         last: the last change of each graph, without its triples.
@@ -90,12 +90,12 @@ class FoldedChanges:
 
     @property
     def until(self) -> int:
-        """The time (ms) of the latest of them: what graphs were before is not known any more."""
+        """The time (ms) of the latest of them: earlier values of graphs are not known any more."""
         return max((change.timed.time for change in self.last.values()), default=EARLIEST)
 
     @property
     def base(self) -> str:
-        """The name of the base's file."""
+        """The file name of the base."""
         return f"{_BASE}-{self.count}" if self.count else _BASE
 
     def as_json(self) -> list[Any]:
@@ -111,10 +111,10 @@ class FoldedChanges:
 
     @classmethod
     def read(cls, directory: Path) -> FoldedChanges:
-        """Those of a log's directory.
+        """The folded changes of a log's directory.
 
         Raises:
-            RunError: the files are damaged.
+          RunError: the files are damaged.
         """
         if (directory / _FOLDED).exists():
             return read_json(directory / _FOLDED, cls.of_json)
@@ -135,8 +135,8 @@ class GraphLog:
 
     Args:
         directory: of the log.
-        given: the knowledge base as it is configured. A new directory keeps it.
-        files: gives the checksums of its files, by graph.
+        given: the configured knowledge base. A new directory stores it.
+        files: returns the checksums of its files, by graph.
 
     Attributes:
         directory: of the log.
@@ -155,7 +155,7 @@ class GraphLog:
         self.directory, self._given = directory, given
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            if not (directory / _FILES).exists():  # it is written last
+            if not (directory / _FILES).exists():  # written last
                 _saved(given, directory / _BASE)
                 write_durably(directory / _FILES, json.dumps({**files()}).encode())
             self.folded = FoldedChanges.read(directory)
@@ -178,13 +178,13 @@ class GraphLog:
         """Remove bases that do not count."""
         for path in self.directory.iterdir():
             if path.name.lstrip(".").startswith(_BASE) and path.name != self.folded.base:
-                with suppress(OSError):  # Windows keeps what is open, until the next start
+                with suppress(OSError):  # Windows keeps open files, until the next start
                     path.unlink()
 
     def _opened(self) -> KnowledgeBase:
-        """The base with the graphs that are configured now, and the endpoints.
+        """The base with the configured graphs and endpoints.
 
-        A graph that is new was empty: its file is a change.
+        A new graph was empty: its file is a change.
         """
         base, given = KnowledgeBase.open(self.directory / self.folded.base), self._given
         if not self.folded.count and base.hash == given.hash:
@@ -201,14 +201,14 @@ class GraphLog:
     # --- old changes ------------------------------------------------------------------------------
 
     def fold(self, until: int, before: int) -> bool:
-        """Let old changes go into the base, if they are worth it; whether any have.
+        """Fold old changes into the base, if they are worth it; return whether any were folded.
 
         Args:
-            until: nobody needs what changes at or before this time (ms) have replaced.
-            before: but it may be asked for if they were accepted at or after this one (ms).
+          until: no query needs a value that a change at or before this time (ms) replaced.
+          before: but a reader may want it if the change was accepted at or after this time (ms).
 
         Raises:
-            RunError: the disk is full. Nothing has changed.
+          RunError: the disk is full. Nothing has changed.
         """
         old = 0
         while old < len(self.changes) and _is_old(self.changes[old], until, before):
@@ -263,7 +263,7 @@ class GraphLog:
 
 
 def _worth(base: Path) -> int:
-    """How many bytes of changes are worth a new base: an eighth of the base's size, at least."""
+    """Minimum bytes of changes for a new base: an eighth of the base's size, or more."""
     return max(FOLD_BYTES, base.stat().st_size // 8)
 
 
@@ -272,7 +272,7 @@ def _is_old(change: LoggedChange, until: int, before: int) -> bool:
 
 
 def _saved(knowledge: KnowledgeBase, path: Path) -> None:
-    """Write a knowledge base; a killed process leaves no half a file."""
+    """Write a knowledge base; a killed process leaves no incomplete file."""
     unfinished = path.with_name(f".{path.name}")
     knowledge.save(unfinished)
     sync_file(unfinished)
@@ -281,13 +281,13 @@ def _saved(knowledge: KnowledgeBase, path: Path) -> None:
 
 
 def folded_so_far(directory: Path) -> bytes:
-    """Differs after each time that changes have gone into the base of a log."""
+    """A mark that differs after each fold of changes into the base of a log."""
     path = directory / _FOLDED
     return path.read_bytes() if path.exists() else b""
 
 
 def first_graphs(directory: Path) -> frozenset[str]:
-    """The graphs that a run keeps which may go on."""
+    """The first values of the graphs of a run that may continue."""
     if not (directory / _FILES).exists():
         return frozenset()
     base = FoldedChanges.read(directory).base
@@ -295,5 +295,5 @@ def first_graphs(directory: Path) -> frozenset[str]:
 
 
 def first_hash(directory: Path) -> str | None:
-    """The hash of the knowledge base with which such a run began; None if it keeps none."""
+    """The hash of the knowledge base with which such a run began; None if none is stored."""
     return FoldedChanges.read(directory).hash if (directory / _FILES).exists() else None

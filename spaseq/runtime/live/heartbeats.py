@@ -1,8 +1,8 @@
-"""The wall clock of a live run, and heartbeats: how time passes in streams that bring nothing.
+"""The wall clock of a live run, and heartbeats, which advance the time of silent streams.
 
-A heartbeat of a partition says that none of its events below a time follows. The wall clock, a
-request or a message gives it; it goes into the log of its stream before it counts. Arrivals in a
-stream never go back, even if the clock does.
+A heartbeat of a partition says that none of its events below a time follows. It comes from the wall
+clock, a request or a message, and is logged in its stream before it counts. Arrivals in a stream
+never go back, even if the clock does.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.stream_events import name_of
 
 Place = tuple[str, int]
-"""A stream's IRI and the number of one of its partitions."""
+"""A stream's IRI and the number of a partition."""
 
 
 class RunClock:
-    """Tells times of arrival, in ms since the epoch.
+    """Gives times of arrival, in ms since the epoch.
 
     Args:
-        wall: seconds since the epoch.
+      wall: the clock, in seconds since the epoch.
     """
 
     def __init__(self, wall: Callable[[], float] = time.time) -> None:
@@ -38,22 +38,22 @@ class RunClock:
         self._greatest: dict[str, int] = {}  # by stream
 
     def saw(self, iri: str, time_ms: int | None) -> None:
-        """Take note of a time that the clock showed when a stream's log was written."""
+        """Record the clock's time at the last write of a stream's log."""
         if time_ms is not None:
             self._greatest[iri] = max(time_ms, self._greatest.get(iri, time_ms))
 
     def wall(self) -> int:
-        """What the clock shows."""
+        """The time of the clock."""
         return int(self._wall() * 1000)
 
     def arrival(self, iri: str) -> int:
-        """The time of what arrives in a stream now: it stands still until the clock catches up."""
+        """The time of arrival in a stream now: it stands still until the clock catches up."""
         now = max(self.wall(), self._greatest.get(iri, 0))
         self._greatest[iri] = now
         return now
 
     def problem(self) -> str:
-        """That the clock has gone back; "" if it has not."""
+        """A message if the clock has gone back; "" if it has not."""
         behind = max([*self._greatest.values()], default=0) - self.wall()
         if behind <= 0:
             return ""
@@ -73,12 +73,12 @@ class _Beat:
 
 
 class Heartbeats:
-    """Notes when partitions were heard, and decides which heartbeats are due.
+    """Records messages of partitions, and decides which heartbeats are due.
 
     Args:
-        streams: all streams of the run.
-        clock: of the run.
-        now: seconds, of a clock that never goes back.
+      streams: all streams of the run.
+      clock: of the run.
+      now: seconds, of a monotonic clock.
     """
 
     def __init__(
@@ -97,22 +97,22 @@ class Heartbeats:
         self._moved = True
 
     def hear(self, places: Iterable[Place]) -> None:
-        """Take note that these partitions have brought messages."""
+        """Record that these partitions have brought messages."""
         self._heard.update(dict.fromkeys(places, self._now()))
 
     def moved(self) -> None:
-        """Take note that watermarks may have moved."""
+        """Record that watermarks may have moved."""
         self._moved = True
 
     @property
     def may_be_due(self) -> bool:
-        """Whether a heartbeat may be due; no time is needed to ask."""
+        """Whether a heartbeat may be due; a cheap test."""
         if self._moved and any(not beat.of_clock for beat in self._beats.values()):
             return True
         return any(self._slot(beat) > beat.slot for beat in self._beats.values())
 
     def seconds_left(self, most: float) -> float:
-        """How long it takes until a heartbeat may be due, at most so long."""
+        """Seconds until a heartbeat may be due, at most the given number."""
         now = self._now()
         for beat in self._beats.values():
             length = beat.settings.heartbeat_ms / 1000
@@ -133,7 +133,7 @@ class Heartbeats:
 
         Args:
             clocks: of all partitions.
-            watched: what waits for time.
+            watched: queries that wait for time.
             reads_since: since when (s, as `now`) the source of a stream is there; None if it is
                 not, or something of it is not evaluated yet.
         """
@@ -167,8 +167,10 @@ class Heartbeats:
         return PlaceTime(clock.watermark, reached, is_idle=True)
 
     def _is_idle(self, place: Place, beat: _Beat, since: float | None) -> bool:
-        """Whether a source was there all the time and brought nothing; what waited for it while it
-        was away has as long to come."""
+        """Whether a source was there all the time and brought nothing.
+
+        Messages that waited while it was away have as long to arrive.
+        """
         limit = beat.settings.idle_ms
         if limit is None or since is None:
             return False
@@ -186,7 +188,7 @@ def check_heartbeat(stream: LiveStream, time: int, now: int, watermark: int | No
     Args:
         stream: the stream.
         time: of the heartbeat.
-        now: what the clock shows, or when the heartbeat arrived, ms.
+        now: the time of the clock, or of the heartbeat's arrival, ms.
         watermark: of the stream or the partition, ms.
 
     Raises:
@@ -213,7 +215,7 @@ def check_heartbeat(stream: LiveStream, time: int, now: int, watermark: int | No
 def take_heartbeats(
     stream: LiveStream, messages: MessageColumns, clock: StreamClock, on_bad: OnBad
 ) -> None:
-    """Take messages of one partition that are heartbeats; one that says nothing new is no news."""
+    """Take heartbeat messages of one partition; drop those without effect."""
     for message in messages:
         time, watermark = heartbeat_time(message.media_type), clock.watermark
         if time is not None and watermark is not None and time < watermark:

@@ -1,6 +1,4 @@
-"""The streams of a live run; and a queue with a bound between a source's thread and the run, so
-that nobody runs ahead.
-"""
+"""The streams of a live run, and the bounded queue between a source's thread and the run."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from spaseq.sources.broker_stream import BrokerStream
 
 _LOOK_S = 0.05
 _ROOM = 16 * 2**20
-"""Bytes of messages that wait at most, besides those of one offer."""
+"""Maximum bytes of waiting messages, besides those of one offer."""
 
 _GOES_ON_S = 10.0
 """A source that fails after so long begins anew at once."""
@@ -28,7 +26,7 @@ _GOES_ON_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LiveStream:
-    """A stream of a live run: where it comes from, and how late its events may be."""
+    """A stream of a live run: its source, and the maximum delay of its events."""
 
     name: str
     source: BrokerStream
@@ -128,16 +126,16 @@ class StreamIntake:
         self._on_commit = listener
 
     def committed(self) -> None:
-        """Tell the source that all messages which were drained are in the log on disk."""
+        """Tell the source that all drained messages are in the log on disk."""
         self._committed = self._drained
         if self._on_commit is not None:
             self._on_commit(self._committed - self._earlier)
 
     def drain(self) -> list[MessageColumns]:
-        """The messages that wait.
+        """Remove and return the waiting messages.
 
         Raises:
-            SpaseqError: the source has failed.
+          SpaseqError: the source has failed.
         """
         with self._lock:
             messages, self._waiting, self._bytes = self._waiting, [], 0
@@ -185,7 +183,7 @@ class StreamIntake:
             self._begin_again()
 
     def _begin_again(self) -> None:
-        """Let the source go on behind what is logged, once all that it gave is."""
+        """Restart the source after its logged messages, once all of them are logged."""
         assert self._again is not None
         self._on_commit = None
         while self._committed < self._offered and not self.stopped:

@@ -1,11 +1,11 @@
-"""The directory of a live run: its logs, its state, and how far its answers have gone.
+"""The directory of a live run: its logs, its state, and the progress of its outputs.
 
 `live.json` has the settings that stay the same. `streams/` has a log for each stream, `answers/`
-the log of answers, `queries/` that of queries that come and go, `endpoints/` that of
-what SPARQL endpoints have answered, `graphs/` that of graphs that change from outside. `state` is
-the last snapshot of the engine, and `replay.json` says from where in the logs it can be made anew.
-`sent/` says which answers each output has, and `failed/` what it did not take. `.lock` is locked by
-the run that uses the directory.
+the log of answers, `queries/` the log of queries that come and go, `endpoints/` the log of answers
+of SPARQL endpoints, `graphs/` the log of external changes of graphs. `state` is the last snapshot
+of the engine, and `replay.json` has the point of the logs from which it can be rebuilt. `sent/` has
+the position of each output, and `failed/` the answers that it did not take. The run that uses the
+directory locks `.lock`.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ class SavedRun:
     """The state of a run between two batches; all values are numbers, texts, bytes and lists.
 
     Attributes:
-        engine: what `LiveEngine.snapshot` gave.
-        places: the next record of each stream's log, by IRI.
-        answers: the next record of the answer log.
-        endpoints: the next record of the log of endpoints.
-        sides: the size of each further output file, by path.
-        changes: the next change of queries to take effect.
-        queries: what `as_values` gave of the queries.
-        answered: how many answers each query has given, by title.
-        points: what `PastPoints.as_values` gave.
-        catch_ups: where the queries began that have not caught up.
-        knowledge: the hash of the knowledge base.
-        knowledge_since: when a run first had it, ms since the epoch; 0 if there was no other one.
+      engine: the result of `LiveEngine.snapshot`.
+      places: the next record of each stream's log, by IRI.
+      answers: the next record of the answer log.
+      endpoints: the next record of the log of endpoints.
+      sides: the size of each further output file, by path.
+      changes: the next change of queries to take effect.
+      queries: the result of `as_values` for the queries.
+      answered: number of answers of each query, by title.
+      points: the result of `PastPoints.as_values`.
+      catch_ups: the points where queries that have not caught up began.
+      knowledge: the hash of the knowledge base.
+      knowledge_since: when a run first had it, ms since the epoch; 0 if there was no other one.
     """
 
     engine: list[Any]
@@ -72,7 +72,7 @@ class SavedRun:
         """The inverse of `as_value`.
 
         Raises:
-            RunError: it has other fields.
+            RunError: the value has other fields.
         """
         if not isinstance(value, dict) or value.keys() != {*_NAMES}:
             raise RunError("the state of the run is not one that this version of spaseq saves")
@@ -84,22 +84,21 @@ _NAMES = [field.name for field in fields(SavedRun)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Persistence:
-    """What a loop keeps, besides its logs, and for how long.
+    """The storage settings of a loop, besides its logs.
 
     Attributes:
-        planner: plans the queries of an earlier run, whose set may have changed; None if the
-            queries of the job are all.
-        sides: further output files, open for appending, by path; a resumed run cuts them to what
-            they were when the state was saved.
-        sync_ms: the least time between two commits of the logs.
-        retain_ms: how long messages and answers that nobody needs any more stay in the logs.
-        endures: whether failures, of a disk or a broker, are problems that may pass rather than
-            the end.
-        waits: whether sources bring messages only after `acceptance.start`.
-        wall: seconds since the epoch.
-        rebuilds: whether the state is made anew from the logs, whatever an earlier run has saved.
-        answers_ms: how long answers that nobody needs any more stay; None: as long as messages.
-        graphs: the graphs that may change from outside; None if there are none.
+      planner: plans the queries of an earlier run, whose set may have changed; None if the job has
+          all queries.
+      sides: further output files, open for appending, by path; a resumed run cuts them to their
+          size at the saved state.
+      sync_ms: minimum time between two commits of the logs.
+      retain_ms: how long messages and answers stay in the logs that no query needs any more.
+      endures: whether failures of a disk or a broker are passing problems and do not end the run.
+      waits: whether sources bring messages only after `acceptance.start`.
+      wall: the clock, in seconds since the epoch.
+      rebuilds: whether to rebuild the state from the logs, whatever an earlier run has saved.
+      answers_ms: how long answers stay that are not needed any more; None: as long as messages.
+      graphs: the graphs that may change externally; None if there are none.
     """
 
     planner: Planner | None = None
@@ -116,14 +115,14 @@ class Persistence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingOptions(Persistence):
-    """How a standing run goes, and what it keeps; it has the planner and sides of the run itself.
+    """Options of a standing run; the run itself sets the planner and the sides.
 
     Attributes:
-        limits: of each query's state.
-        engine: makes what evaluates the queries.
-        record: a file of the data directory with what a replay must know, as (name, data).
-        on_files: told of each change of a graph by its files: the graph before and after.
-        most_kb: how many bytes the files of a graph may have, or what a request gives for one.
+      limits: of each query's state.
+      engine: makes the engine that evaluates the queries.
+      record: a file of the data directory with settings for a replay, as (name, data).
+      on_files: called for each change of a graph by its files, with the graph before and after.
+      most_kb: maximum bytes of the files of a graph, or of a request for one.
     """
 
     retain_ms: int = 3_600_000
@@ -140,7 +139,7 @@ FORMAT_VERSION = 5
 _FINGERPRINTS = 4  # the version whose queries have fingerprints, which name evaluators
 
 STATE_FORMAT = [3, STATE_VERSION]
-"""The format of `state`: of what a run saves, and of the state of its queries."""
+"""The format of `state`: of the saved run, and of the state of its queries."""
 
 _MANIFEST = "live.json"
 _BYTES = "bytes"  # the key of an object that stands for bytes
@@ -159,8 +158,8 @@ class LiveDirectory:
 
         Args:
             path: the directory.
-            wanted: the settings that must be those of the run that made the directory, as JSON
-                values under the names that messages use.
+            wanted: the settings that must equal those of the run that made the directory, as JSON
+                values under their names in messages.
 
         Raises:
             UsageError: it has other settings; the message says which.
@@ -204,7 +203,7 @@ class LiveDirectory:
 
     @property
     def graphs(self) -> Path:
-        """The directory of the graphs that change from outside, and of the log of their changes."""
+        """The directory of the graphs that change externally, and of the log of their changes."""
         return self.path / "graphs"
 
     @property
@@ -213,10 +212,10 @@ class LiveDirectory:
         return (self.path / "state").exists()
 
     def state(self) -> Any:
-        """The value that `save_state` saved last; None if there is none, or in another format.
+        """The value of the last `save_state`; None if there is none, or in another format.
 
         Raises:
-            RunError: it is damaged.
+          RunError: it is damaged.
         """
         if not self.has_state:
             return None
@@ -237,15 +236,15 @@ class LiveDirectory:
         _write(self.path / "state", dump_plain({"format": STATE_FORMAT, "value": value}))
 
     def forget_state(self) -> None:
-        """Remove what `save_state` saved."""
+        """Remove the saved state."""
         (self.path / "state").unlink(missing_ok=True)
 
     def forget_note(self) -> None:
-        """Remove what `save_note` saved."""
+        """Remove the saved note."""
         (self.path / "replay.json").unlink(missing_ok=True)
 
     def note(self) -> Any:
-        """The value that `save_note` saved last; None if there is none; RunError if damaged."""
+        """The value of the last `save_note`; None if there is none; RunError if damaged."""
         path = self.path / "replay.json"
         return read_json(path, _with_bytes) if path.exists() else None
 
@@ -255,7 +254,7 @@ class LiveDirectory:
 
 
 def _without_bytes(value: Mapping[str, Any]) -> str:
-    """JSON in which bytes are numbers of a list. Points share many; each stands once."""
+    """JSON in which numbers of a list stand for bytes. Points share many; each stands once."""
     numbers: dict[bytes, int] = {}
     text = json.dumps(value, default=lambda data: {_BYTES: numbers.setdefault(data, len(numbers))})
     listed = json.dumps([b64encode(data).decode() for data in numbers])
@@ -271,7 +270,7 @@ def _with_bytes(note: Any) -> Any:
 
 
 def _filled(value: Any, listed: Sequence[bytes]) -> Any:
-    """A value with the bytes that stand in it as numbers."""
+    """A value in which the bytes replace their numbers."""
     if isinstance(value, list):
         return [_filled(inner, listed) for inner in value]
     if not isinstance(value, dict):

@@ -1,9 +1,9 @@
 """The engine of a live run: messages from logs in, answers in order out.
 
-What it gives depends only on the logs: late events are judged in the order of their own stream, an
-event's lead over the clock by the arrival that the log has. So an engine that is restored and reads
-the same messages again gives the same answers again. Queries come and go between two calls of
-`advance`; clocks and instants are the streams' own, so they do not depend on the queries.
+Its answers depend only on the logs: late events are judged in the order of their stream, and an
+event's lead over the clock by its logged arrival. So an engine that is restored and reads the same
+messages again gives the same answers again. Queries come and go between two calls of `advance`;
+clocks and instants belong to the streams, so they do not depend on the queries.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from spaseq.stages.unit_stages import StageFactory
 _NEVER = -(2**63) + 1
 
 AT_ONCE = 4 * 2**20
-"""How many bytes of a log an engine in this process takes before it is asked for answers."""
+"""Bytes of a log that an engine in this process takes between two requests for answers."""
 
 
 class EngineLost(RunError):
-    """An engine has lost its state, so only another one can go on, from the logs."""
+    """An engine has lost its state, so only a new one can continue, from the logs."""
 
 
 @dataclass(slots=True)
 class StreamCounts:
-    """What a stream has brought so far."""
+    """The counts of a stream so far."""
 
     accepted: int = 0
     bad: int = 0
@@ -64,12 +64,12 @@ class LiveEngine:
     """The stages of all queries of a job, and the clocks of its streams.
 
     Args:
-        job: the first queries, and the knowledge; bad input and late events go to it, and it is
-            told the counts. Its streams are not used.
-        streams: all streams of the run.
-        limits: of each query's state.
-        tolerated: which failures of queries are no failure of all.
-        since: events before this time (ms) are for no query.
+      job: the first queries, and the knowledge; it gets bad input, late events and the counts. Its
+          streams are not used.
+      streams: all streams of the run.
+      limits: of each query's state.
+      tolerated: which failures of queries do not end the run.
+      since: events before this time (ms) are for no query.
     """
 
     at_once = AT_ONCE
@@ -97,13 +97,13 @@ class LiveEngine:
         self._read()
 
     def _evaluation(self) -> StageFactory:
-        """What makes the stages of the queries."""
+        """The factory of the queries' stages."""
         how = StageFactory(self._job.knowledge, self._options, self._job.take_bad)
         self._use_versions(how)
         return how
 
     def _use_versions(self, how: StageFactory) -> None:
-        """Let what makes stages know the changes of graphs so far."""
+        """Pass the changes of graphs so far to the factory of stages."""
         self.versions = how.versions
         for change in self._job.graph_changes:
             how.versions.add(change)
@@ -115,14 +115,14 @@ class LiveEngine:
         return self.limits.stages(self._job.options)
 
     def _read(self) -> None:
-        """Let the streams be read for the queries that there are."""
+        """Set up reading of the streams for the present queries."""
         self._predicates: dict[str, tuple[str, ...] | None] = dict.fromkeys(self._streams, ())
         self._sources = {iri: stream.source.keeping(()) for iri, stream in self._streams.items()}
         for query in self.queries.queries:
             self._read_also(query.plan)
 
     def _read_also(self, plan: QueryPlan) -> None:
-        """Let the streams be read for one more query."""
+        """Set up reading of the streams for one more query."""
         for iri in self._streams.keys() & {*plan.inputs.streams}:
             known, own = self._predicates[iri], stream_predicates([plan], iri)
             both = None if known is None or own is None else tuple(sorted({*known, *own}))
@@ -131,10 +131,10 @@ class LiveEngine:
                 self._sources[iri] = self._streams[iri].source.keeping(both)
 
     def add(self, plan: QueryPlan) -> None:
-        """Take another query, or another one of its title, for the messages from now on.
+        """Add a query, or replace the one of its title, for the messages from now on.
 
         Raises:
-            UsageError: as from `PushedQueries.add`. Nothing has changed.
+          UsageError: as from `PushedQueries.add`. Nothing has changed.
         """
         title = plan.identity.title
         replaced = self.queries.query_of(title)
@@ -142,25 +142,25 @@ class LiveEngine:
         added = self.queries.query_of(title)
         if replaced is not None or added is None:
             self._read()
-        else:  # to read all queries again would take longer with each one
+        else:  # reading all queries again would take longer with each one
             self._read_also(added.plan)
 
     def adopt(self, plan: QueryPlan, other: PushedQueries) -> None:
-        """Take a query with its state from those that have it alone."""
+        """Add a query with its state from an engine that has it alone."""
         self.queries.adopt(plan, other)
         self._read()
 
     def remove(self, query: PushedQuery) -> None:
-        """Forget a query with its state."""
+        """Remove a query with its state."""
         self.queries.remove(query)
         self._read()
 
     def change_graph(self, change: TimedChange) -> None:
-        """Let a graph change; no reader of it was given an event at or after that time."""
+        """Change a graph; no reader of it was given an event at or after that time."""
         self.queries.change_graph(change)
 
     def first_change(self, graph: str) -> int:
-        """The time (ms) after all events, and after all windows, that readers of a graph got."""
+        """The time (ms) after all events, and all windows, that readers of a graph have had."""
         read = {
             iri
             for unit, sources in self.queries.running.sources().items()
@@ -189,7 +189,7 @@ class LiveEngine:
                 self._clocks[iri].of_partition(entry.partition).raise_to(entry.time)
 
     def _take_messages(self, iri: str, messages: MessageColumns) -> None:
-        """Take messages of one partition that came together."""
+        """Take messages of one partition that arrived together."""
         arrival, partition = int(messages.arrival[0]), int(messages.partition[0])
         source, clocks, stats = self._sources[iri], self._clocks[iri], self._job.stats
         counts, name, on_bad = self.counts[iri], source.describe(), self._job.take_bad
@@ -216,7 +216,7 @@ class LiveEngine:
         counts.bad += stats.bad - bad
 
     def _read_events(self, iri: str, messages: MessageColumns) -> Iterator[EventBatch]:
-        """The events of messages that came together."""
+        """The events of messages that arrived together."""
         return self._events[iri].read(self._sources[iri], messages, self._job.take_bad)
 
     def _match(self, batch: EventBatch) -> None:
@@ -233,7 +233,7 @@ class LiveEngine:
         self._job.stats.add("graph patterns", time.perf_counter() - at)
 
     def duplicates(self, iri: str) -> int:
-        """How many events of a stream were dropped, because their graph was seen before."""
+        """Number of events of a stream that were dropped because their graph was seen before."""
         return self._events[iri].duplicates
 
     def clocks(self) -> dict[tuple[str, int], StreamClock]:
@@ -253,7 +253,7 @@ class LiveEngine:
         return {iri: self._clocks[iri] for iri in iris}
 
     def goes_on(self, iri: str) -> bool:
-        """Whether the time of a stream goes on by itself."""
+        """Whether the time of a stream advances by itself."""
         stream = self._streams[iri]
         return stream.takes_clock or stream.settings.idle_ms is not None
 
@@ -263,11 +263,11 @@ class LiveEngine:
         return {iri: _NEVER if mark is None else mark - 1 for iri, mark in known.items()}
 
     def watched(self) -> Watched:
-        """What waits for time after the last `advance`."""
+        """The queries that wait for time after the last `advance`."""
         return self.queries.running.watched(self.marks())
 
     def advance(self) -> list[tuple[QueryPlan, Answer]]:
-        """All answers that the clocks make final, each with its query."""
+        """All answers that are final at the clocks, each with its query."""
         at, stats = time.perf_counter(), self._job.stats
         answers = self.queries.advance_streams(self.marks())
         queries = self.queries.queries
@@ -279,7 +279,7 @@ class LiveEngine:
         return [(queries[number].plan, answer) for number, answer in answers]
 
     def _tell(self) -> None:
-        """Tell others how far the streams have come, and what queries have left out."""
+        """Report the watermarks of the streams, and the counts of left-out answers."""
         stats = self._job.stats
         stats.watermarks = {iri: clock.watermark for iri, clock in self._clocks.items()}
         known = [mark for mark in stats.watermarks.values() if mark is not None]
@@ -290,7 +290,7 @@ class LiveEngine:
         """The state as a value for `LiveDirectory.save_state`; call it after `advance` only.
 
         Raises:
-            RunError: a query exceeds a limit, and no failure is tolerated.
+            RunError: a query exceeds a limit, and failures are not tolerated.
         """
         states = self.queries.snapshot()
         live_runs, state_bytes = dict[str, int](), dict[str, int]()
@@ -304,17 +304,19 @@ class LiveEngine:
         return [self.streams_as_json(), self.counts_as_json(), states]
 
     def streams_as_json(self) -> list[Any]:
-        """The clocks and what else is kept of the streams, for `restore_streams`."""
+        """The clocks and other state of the streams, for `restore_streams`."""
         clocks = [[iri, clock.as_json()] for iri, clock in self._clocks.items()]
         return [clocks, [[iri, some.as_json()] for iri, some in self._events.items()]]
 
     def use_settings(self) -> None:
-        """Let streams be as late as their settings say from now on, whatever a snapshot said."""
+        """Use the delays of the present settings from now on, whatever a snapshot has."""
         for iri, stream in self._streams.items():
             self._clocks[iri].use_delay(stream.settings.delay_ms)
 
     def restore_streams(self, value: list[Any]) -> None:
-        """Go on where `streams_as_json` was called; streams that there are no more are left out."""
+        """Continue from a result of `streams_as_json`; streams that are not configured any more are
+        left out.
+        """
         clocks, events = value
         for iri, values in clocks:
             if iri in self._streams:
@@ -324,10 +326,10 @@ class LiveEngine:
                 self._events[iri].restore(values)
 
     def check_waiting(self) -> dict[str, str]:
-        """The queries that have had too many partial matches, with the reason.
+        """The queries that have exceeded the limit on partial matches, with the reason.
 
         Raises:
-            RunError: there is one, and no failure is tolerated.
+            RunError: there is one, and failures are not tolerated.
         """
         by_title = {}
         for query, excess in self.queries.exceeded().items():
@@ -342,7 +344,7 @@ class LiveEngine:
         """The queries whose state was too large at the last snapshot, with the reason.
 
         Raises:
-            RunError: there is one, and no failure is tolerated.
+            RunError: there is one, and failures are not tolerated.
         """
         by_title = {}
         for unit in self.queries.running:
@@ -371,7 +373,7 @@ class LiveEngine:
         return [(query, size * n // total) for query, n in zip(queries, sizes, strict=True)]
 
     def begin_at(self, streams: list[Any], plans: Sequence[QueryPlan] | None) -> None:
-        """Begin where `streams_as_json` was called, with queries that have no state yet."""
+        """Begin at a result of `streams_as_json`, with queries that have no state yet."""
         if streams:
             self.restore_streams(streams)
         if plans is not None:
@@ -379,20 +381,19 @@ class LiveEngine:
         self._tell()
 
     def counts_as_json(self) -> list[Any]:
-        """How much each stream has brought, for `restore_counts`."""
+        """The counts of each stream, for `restore_counts`."""
         return [[iri, [c.accepted, c.bad, c.late]] for iri, c in self.counts.items()]
 
     def restore_counts(self, counts: list[Any]) -> None:
-        """Go on from what `counts_as_json` gave."""
+        """Continue from a result of `counts_as_json`."""
         self.counts.update((iri, StreamCounts(*c)) for iri, c in counts if iri in self._streams)
 
     def restore(self, state: list[Any], plans: Sequence[QueryPlan] | None = None) -> None:
-        """Go on from a snapshot, with the queries that it has.
+        """Restore from a snapshot, with its queries.
 
         Raises:
-            OtherStateError: a query's state is of a version that runs it otherwise. Nothing has
-                changed.
-            RunError: it is damaged.
+            OtherStateError: a query's state is of an incompatible version. Nothing has changed.
+            RunError: the snapshot is damaged.
         """
         try:
             streams, counts, states = state
@@ -420,9 +421,9 @@ def _no_rows(query: PushedQuery) -> SolutionBatch:
 
 
 def in_turn(entries: Sequence[Entry]) -> Iterator[Entry]:
-    """The entries in order. Messages are in blocks that came together to one partition.
+    """The entries in order. Messages that arrived together for one partition form a block.
 
-    Messages that are heartbeats are in blocks of their own.
+    Heartbeats have separate blocks.
     """
     for _, some in groupby(entries, type):
         together = list(some)

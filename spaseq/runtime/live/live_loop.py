@@ -1,9 +1,9 @@
 """The loop of a live run: messages go into logs, the engine reads the logs, answers go into a log.
 
 A message counts once its log is on disk, and an answer leaves once it is on disk. The state of the
-engine is saved now and then. A run that was killed goes on from it: the engine reads the messages
-after it again, meets the changes of queries at their places, and drops the answers that the answer
-log has already.
+engine is saved at intervals. A run that was killed continues from it: the engine reads the later
+messages again, meets the changes of queries at their positions, and drops the answers that the
+answer log has already.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ from spaseq.runtime.pushed import Tolerated
 from spaseq.storage.checksums import cut_to, is_regular, size_of
 
 SNAPSHOT_S = 10.0
-"""The state is saved this often, or less often if that took more than a twentieth of the time."""
+"""Seconds between two saves of the state, or longer if a save took more than a twentieth of that.
+"""
 
 _SHARE = 20
 _QUIET_S, _QUIET_SHARE = 300.0, 1000
@@ -64,10 +65,10 @@ _LOOK_S = 0.2
 
 
 class LiveLoop:
-    """A run with its logs.
+    """A live run with its logs.
 
-    Only the thread of `run` may call methods without a remark. No failure of a query is one of the
-    run if queries come and go.
+    Only the thread of `run` may call the methods, unless their docstring says otherwise. If queries
+    come and go, the failure of a query does not end the run.
     """
 
     def __init__(
@@ -131,7 +132,7 @@ class LiveLoop:
     # --- resuming ---------------------------------------------------------------------------------
 
     def _resumed(self) -> Mapping[str, int]:
-        """Go on from the last saved state; the places in the logs from which they are read."""
+        """Restore the last saved state; return the positions from which the logs are read."""
         others = other_logs(self.answers, self.endpoints, self.queries)
         kept = self._keeping.graphs
         is_whole = kept is None or not kept.log.folded.count
@@ -141,7 +142,7 @@ class LiveLoop:
             check_knowledge(earlier.state, self.job.knowledge.hash, self.logs, self.directory.path)
             try:
                 self.queries.restore(earlier.state)
-            except OtherStateError:  # as is one of another format
+            except OtherStateError:  # like one of another format
                 earlier = EarlierRun(*given, reads_state=False)
         self._replay, self._points = earlier.replay, earlier.points
         self._saved_answers = self._saved_endpoints = endpoints = 0
@@ -168,7 +169,7 @@ class LiveLoop:
         return places
 
     def _go_on(self, saved: SavedRun) -> None:
-        """Take over what an earlier run has counted, and cut files to what it wrote."""
+        """Take over the counts of an earlier run, and cut files to their sizes then."""
         self.knowledge_since = saved.knowledge_since
         if saved.knowledge != self.job.knowledge.hash:
             self.knowledge_since = int(time.time() * 1000)
@@ -178,7 +179,7 @@ class LiveLoop:
             cut_to(self._sides[name], saved.sides[name])
 
     def _save(self) -> None:
-        """Save the engine's state; drop what no restart needs."""
+        """Save the engine's state; drop records that no restart needs."""
         at = time.monotonic()
         self._commit_answers()  # that an earlier commit has not taken
         for file in self._sides.values():
@@ -216,7 +217,7 @@ class LiveLoop:
         self._save_s = self._saved_at - at
 
     def _drop(self) -> None:
-        """Drop what neither a restart nor a reader needs."""
+        """Drop records that neither a restart nor a reader needs."""
         before = time.time() - self._keeping.retain_ms / 1000
         point = self._points.first
         reading = [
@@ -241,7 +242,7 @@ class LiveLoop:
         self._fold_graphs()
 
     def _fold_graphs(self) -> None:
-        """Let old changes of graphs go into their base."""
+        """Fold old changes of graphs into their base."""
         kept = self._keeping.graphs
         if kept is None:
             return
@@ -252,7 +253,7 @@ class LiveLoop:
             self.engine.queries.drop_values(until - 1)
 
     def _settled(self) -> int:
-        """All events that are to come, or that a restart reads again, are at this time or later.
+        """A time (ms) that no event precedes, of those to come or to be read again by a restart.
 
         A stream without a watermark counts only if a query reads it.
         """
@@ -272,7 +273,7 @@ class LiveLoop:
     # --- running ----------------------------------------------------------------------------------
 
     def run(self, stop: threading.Event, deliver: Callable[[], Deliveries]) -> None:
-        """Run until `stop` is set. `deliver` starts what carries the answers to their outputs."""
+        """Run until `stop` is set. `deliver` starts the deliveries of the answers."""
         started, process = time.monotonic(), ProcessCounts()
         with ExitStack() as stack:
             stack.callback(self._close)
@@ -309,7 +310,7 @@ class LiveLoop:
         self.reports.tell()
 
     def replay(self, stop: threading.Event) -> None:
-        """Read the logs to their ends, as they are; no source brings anything."""
+        """Read the present logs to their ends; no source brings anything."""
         with ExitStack() as stack:
             stack.callback(self._close)
             self._catch_up(stop)
@@ -317,17 +318,17 @@ class LiveLoop:
                 self._advance_catch_ups()
 
     def deliveries_to(self, sinks: Mapping[str, SinkSettings]) -> Deliveries:
-        """What carries the answers to some outputs, for `run`."""
+        """The deliveries to some outputs, for `run`."""
         told = self.reports.note, self._work.set, self._text_of
         return Deliveries(self.directory.path, self.answers.log, sinks, *told)
 
     def _text_of(self, title: str) -> str:
-        """The text of a query; "" if it has gone. Any thread may ask."""
+        """The text of a query; "" if it is gone. Any thread may call this."""
         query = self.queries.by_name.get(title)
         return "" if query is None else query.text
 
     def wake(self) -> None:
-        """Say that there is something to do; any thread may."""
+        """Wake the loop; any thread may call this."""
         self._work.set()
 
     # --- reading and answering --------------------------------------------------------------------
@@ -338,12 +339,12 @@ class LiveLoop:
             self.reports.enduring("heartbeats", self._log_heartbeats)
 
     def _log_heartbeats(self) -> None:
-        with self.acceptance.writing:  # nothing comes between the decision and the log
+        with self.acceptance.writing:  # no message comes between the decision and the log
             given = self.engine.clocks(), self.engine.watched(), self._reads_since
             self.acceptance.log_heartbeats(self._heartbeats.due(*given))
 
     def _reads_since(self, iri: str) -> float | None:
-        """As `Acceptance.reads_since`; None if the engine has not read all that is logged."""
+        """As `Acceptance.reads_since`; None if the engine has not read all logged messages."""
         return None if self.reading.lag(iri) else self.acceptance.reads_since(iri)
 
     def give_heartbeat(self, iri: str, time_ms: int) -> None:
@@ -365,13 +366,13 @@ class LiveLoop:
             self._heartbeats.hear(due)
 
     def _read_all(self) -> None:
-        """Let the engine read all that is logged now; more may come meanwhile."""
+        """Let the engine read all messages logged so far; more may come meanwhile."""
         ends = self.reading.ends()
         while self.reading.waits(ends):
             self._advance(ends)
 
     def _catch_up(self, stop: threading.Event) -> None:
-        """Read what an earlier run has logged and not evaluated."""
+        """Read the messages that an earlier run has logged and not evaluated."""
         parts = self.job, self.engine, self.queries, self.answers, self.endpoints
         repetition = LogRepetition(*parts, self.logs, self._advance_visibly)
         if self._replay is not None:
@@ -392,15 +393,16 @@ class LiveLoop:
                     self.clock.saw(iri, clock.floor + stream.settings.delay_ms)
 
     def _advance_visibly(self, until: Mapping[str, int] | None = None) -> bool:
-        """As `_advance`; then serve the requests that only look."""
+        """As `_advance`; then serve read-only requests."""
         has_advanced = self._advance(until)
         self.requests.serve_looks()
         return has_advanced
 
     def _advance(self, until: Mapping[str, int] | None = None) -> bool:
-        """Let the engine read what is logged, and log its answers; whether there was anything.
+        """Let the engine read logged messages, and log its answers; return whether there was
+        anything.
 
-        With `until`, the logs are read to these places.
+        With `until`, the logs are read to these positions.
         """
         self.reports.tell()
         self._commit_answers()  # that an earlier commit has not taken
@@ -425,7 +427,7 @@ class LiveLoop:
         return read
 
     def _check_waiting(self) -> None:
-        """Let queries fail that have had too many partial matches.
+        """Fail queries that have exceeded the limit on partial matches.
 
         If changes are due, an earlier run has logged that they failed.
         """
@@ -438,19 +440,19 @@ class LiveLoop:
             self._is_failing = False
 
     def _fail(self, reasons: Mapping[str, str]) -> None:
-        """Let queries fail, given by title with the reason."""
+        """Fail queries, given by title with the reason."""
         for title, reason in reasons.items():
             self.change(ChangeKind.FAILED, self.queries.by_name[title], reason=reason)
 
     def _commit_answers(self) -> None:
-        """Write the answers that are not on disk yet, after what endpoints said for them."""
+        """Write the answers that are not on disk yet, after the endpoints' answers for them."""
         self.endpoints.commit()
         if self.answers.commit() and self.deliveries is not None:
             self.deliveries.wake()
 
     @property
     def _is_behind(self) -> bool:
-        """Whether the engine must repeat what an earlier run has done."""
+        """Whether the engine must repeat work of an earlier run."""
         is_behind = self.answers.is_behind or self.endpoints.is_repeating
         return is_behind or self._replay is not None
 
@@ -464,13 +466,14 @@ class LiveLoop:
         reason: str = "",
         start: PastPoint | None = None,
     ) -> None:
-        """Log a change of a query, and let it take effect after all that is logged.
+        """Log a change of a query, and apply it after all logged messages.
 
-        `plan` is the query's, if it is known, and `start` where it begins, if that is in the past.
+        `plan` is the plan of the query, if known, and `start` its beginning, if that is in the
+        past.
 
         Raises:
-            QueryError, UsageError: the query cannot be added. Nothing has changed.
-            RunError: the disk is full. Nothing has changed.
+          QueryError, UsageError: the query cannot be added. Nothing has changed.
+          RunError: the disk is full. Nothing has changed.
         """
         self._read_all()
         log = self.queries.log
@@ -481,16 +484,16 @@ class LiveLoop:
     def _change_graph(
         self, iri: str, change: GraphChange, files: str | None, since: int | None
     ) -> LoggedChange:
-        """Log a change of a graph; no event that was given to a reader of it sees it.
+        """Log a change of a graph; no event that a reader of it has had sees the change.
 
         Raises:
-            UsageError: a reader was given an event at or after `since` (ms).
-            RunError: the disk is full. Nothing has changed.
+          UsageError: a reader has had an event at or after `since` (ms).
+          RunError: the disk is full. Nothing has changed.
         """
         kept = self._keeping.graphs
         assert kept is not None
         self._read_all()
-        with self.acceptance.writing:  # nothing comes between the decision and the log
+        with self.acceptance.writing:  # no message comes between the decision and the log
             self._read_all()
             engines = [self.engine, *(each.engine for each in self.queries.catch_ups.values())]
             first, now = max(each.first_change(iri) for each in engines), self.clock.wall()
@@ -504,7 +507,7 @@ class LiveLoop:
     # --- queries that begin in the past -----------------------------------------------------------
 
     def _advance_catch_ups(self) -> None:
-        """Let queries read on that have not caught up; those that have join the others."""
+        """Let catching-up queries read on; those that have caught up join the others."""
         for name, catch_up in [*self.queries.catch_ups.items()]:
             self.queries.read_on(catch_up, self.reading.places)
             query = self.queries.by_name[name]

@@ -1,6 +1,4 @@
-"""Live runs of fixed queries over the messages of brokers, and replays of the logs of a run to
-their ends.
-"""
+"""Live runs of fixed queries over the messages of brokers, and replays of the logs of a run."""
 
 from __future__ import annotations
 
@@ -33,11 +31,11 @@ from spaseq.sources.broker_stream import BrokerStream
 
 @dataclass(frozen=True, slots=True)
 class LoggedRun:
-    """How queries over brokers' messages are run.
+    """Settings of a run over brokers' messages.
 
     Attributes:
-        engine: makes what evaluates the queries.
-        stop: ends the run once it is set; by default SIGINT and SIGTERM do.
+      engine: makes the engine that evaluates the queries.
+      stop: ends the run once it is set; by default SIGINT and SIGTERM do.
     """
 
     engine: EngineMaker = LiveEngine
@@ -53,21 +51,21 @@ class LoggedRun:
         columns: Sequence[str],
         sides: Mapping[str, TextIO] | None = None,
     ) -> None:
-        """Evaluate a job over brokers' messages until it is interrupted; a later run goes on.
+        """Evaluate a job over brokers' messages until it is interrupted; a later run continues.
 
         Args:
-            job: what to run; its streams are all `BrokerStream`s.
-            options: the checkpoint, and how late events may be.
-            out: a file, `-`, or the URL of a broker.
-            form: the format of a file.
-            columns: the columns of a table.
-            sides: further output files, open for appending; a resumed run cuts them to what they
-                were when the state was saved.
+          job: the job; its streams are all `BrokerStream`s.
+          options: the checkpoint, and the maximum delay of events.
+          out: a file, `-`, or the URL of a broker.
+          form: the format of a file.
+          columns: the columns of a table.
+          sides: further output files, open for appending; a resumed run cuts them to their size at
+              the saved state.
 
         Raises:
-            UsageError: the checkpoint belongs to another run, or options do not go together.
-            InputError: a broker cannot be reached at the start.
-            RunError: a limit is exceeded, or the disk is full. What was accepted is in the logs.
+          UsageError: the checkpoint belongs to another run, or options exclude each other.
+          InputError: a broker cannot be reached at the start.
+          RunError: a limit is exceeded, or the disk is full. Accepted messages are in the logs.
         """
         sources = [stream for stream in job.streams if isinstance(stream, BrokerStream)]
         settings = _settings(job, sources, options)
@@ -99,7 +97,7 @@ def _settings(job: Job, sources: Iterable[BrokerStream], options: FollowOptions)
     }
 
 
-_EVER = 2**50  # ms: nothing is dropped meanwhile
+_EVER = 2**50  # ms: no record is dropped meanwhile
 
 
 def replayed(
@@ -118,7 +116,7 @@ def replayed(
         scratch: an empty directory for copies of the logs.
         job: its queries are evaluated over the whole logs, unless there is a `planner`.
         streams: all streams of the run.
-        engine: makes what evaluates the queries.
+        engine: makes the engine that evaluates the queries.
         planner: plans the queries that the run itself had, each of which comes and goes where it
             did.
         instead: graphs of the job that count in the place of those that are logged.
@@ -175,7 +173,7 @@ def _logged(directory: Path) -> Iterator[LoggedAnswer]:
 
 
 def _copy_graphs(given: Path, to: Path) -> None:
-    """Copy the log of graphs, also while its old changes go into its base."""
+    """Copy the log of graphs, even while old changes are folded into its base."""
     while True:
         before = folded_so_far(given)
         try:
@@ -189,7 +187,7 @@ def _copy_graphs(given: Path, to: Path) -> None:
 
 
 def _copy(given: Path, to: Path) -> None:
-    """Copy logs. What is complete is linked, if that can be; the last segment may still grow."""
+    """Copy logs. Complete segments are linked, where possible; the last segment may still grow."""
     if not given.exists():
         return
     try:

@@ -1,8 +1,7 @@
-"""How far the engine of a live run has read the logs of its streams, and points in these logs from
-which they can be read again.
+"""The reading positions of a live run's engine in the logs, and points from which to read again.
 
-A query that begins in the past reads from a `PastPoint`, with the clocks as they were. The state of
-the queries can be made anew from a `ReplayPoint`. The logs are kept from the last point before all
+A query that begins in the past reads from a `PastPoint`, with the clocks of that point. The state
+of the queries can be rebuilt from a `ReplayPoint`. The logs are kept from the last point before all
 events that the state depends on (`arrivals/log_depth.py`).
 """
 
@@ -18,32 +17,32 @@ from spaseq.runtime.arrivals.log_depth import Reach, depths
 from spaseq.runtime.live.partition_clocks import PartitionClocks
 
 MOST_PAST = 64
-"""How many points are kept; older ones are farther apart."""
+"""Maximum number of points; older ones are farther apart."""
 
 
 class LogReading:
-    """Reads what the logs of all streams have, each from a place on."""
+    """Reads the logs of all streams, each from a position on."""
 
     def __init__(self, logs: Mapping[str, StreamLog], places: Mapping[str, int]) -> None:
-        """`places` are those to begin at, by stream IRI; 0 where there is none."""
+        """`places` are the first positions, by stream IRI; 0 where there is none."""
         self._logs = logs
         self._readers = {iri: log.reader(places.get(iri, 0)) for iri, log in logs.items()}
 
     @property
     def places(self) -> dict[str, int]:
-        """The record of each log that is read next."""
+        """The next record to read of each log."""
         return {iri: reader.next for iri, reader in self._readers.items()}
 
     def ends(self) -> dict[str, int]:
-        """The record of each log that will be written next."""
+        """The next record to be written of each log."""
         return {iri: log.log.end for iri, log in self._logs.items()}
 
     def lag(self, iri: str) -> int:
-        """How many records of a stream's log have not been read."""
+        """Number of unread records of a stream's log."""
         return self._logs[iri].log.end - self._readers[iri].next
 
     def waits(self, ends: Mapping[str, int] | None = None) -> bool:
-        """Whether the logs have not been read to their ends, or to other ones."""
+        """Whether there are unread records, up to the ends of the logs or to given ends."""
         given = self.ends() if ends is None else ends
         return any(self._readers[iri].next < end for iri, end in given.items())
 
@@ -52,7 +51,7 @@ class LogReading:
     ) -> Iterator[tuple[str, list[Entry]]]:
         """(stream, its next entries) of about `most_bytes`, where there are some.
 
-        With `until`, no log is read beyond its place there.
+        With `until`, no log is read beyond its position there.
         """
         for iri, reader in self._readers.items():
             end = None if until is None else until.get(iri, reader.next)
@@ -67,22 +66,22 @@ class LogReading:
 
 
 class HistoryGone(UsageError):
-    """What is asked for may have been dropped from a log."""
+    """Requested records may have been dropped from a log."""
 
 
 class PastPoint(NamedTuple):
-    """A point.
+    """A point from which a query can read the past.
 
     Attributes:
-        places: the next record of each stream's log, by IRI.
-        streams: what `LiveEngine.streams_as_json` gave there.
+      places: the next record of each stream's log, by IRI.
+      streams: the result of `LiveEngine.streams_as_json` there.
     """
 
     places: Mapping[str, int]
     streams: list[Any]
 
     def latest(self, iri: str) -> int | None:
-        """The greatest time (ms) of all events of a stream before the point; None if none is."""
+        """The greatest time (ms) of a stream's events before the point; None if there is none."""
         clocks = dict(self.streams[0])
         return PartitionClocks.of_json(clocks[iri]).latest if iri in clocks else None
 
@@ -91,19 +90,19 @@ class PastPoints:
     """The points that a run keeps, the oldest first."""
 
     def __init__(self, values: Collection[tuple[Mapping[str, int], list[Any]]] = ()) -> None:
-        """`values` are what `as_values` gave."""
+        """`values` is a result of `as_values`."""
         points = (PastPoint(dict(places), streams) for places, streams in values)
         self._points: list[PastPoint] = [*points]
 
     def add(self, point: PastPoint) -> None:
-        """Take note of a point after all others."""
+        """Record a point after all others."""
         self._points.append(point)
         if len(self._points) > MOST_PAST:
             half = len(self._points) // 2
             self._points = [*self._points[:half:2], *self._points[half:]]
 
     def drop(self, firsts: Mapping[str, int]) -> None:
-        """Forget the points before what the logs still have: the first record of each."""
+        """Drop the points before the first record of each log."""
         self._points = [
             point
             for point in self._points
@@ -111,7 +110,9 @@ class PastPoints:
         ]
 
     def before(self, since: int, iris: Collection[str]) -> PastPoint | None:
-        """The last point before all events of some streams from a time (ms) on; None if none is."""
+        """The last point before all events of some streams from a time (ms) on; None if there is
+        none.
+        """
         last: PastPoint | None = None
         for point in self._points:  # times only grow
             latest = [point.latest(iri) for iri in iris]
@@ -120,12 +121,12 @@ class PastPoints:
         return last
 
     def as_values(self) -> list[Any]:
-        """The points as values that a state can have."""
+        """The points as values for a state."""
         return [(dict(point.places), point.streams) for point in self._points]
 
 
 MOST_REPLAY = 32
-"""How many points are kept; older ones are farther apart."""
+"""Maximum number of points; older ones are farther apart."""
 
 
 class ReplayPoint(NamedTuple):
@@ -133,13 +134,13 @@ class ReplayPoint(NamedTuple):
 
     Attributes:
         places: the next record of each stream's log, by IRI.
-        streams: what `LiveEngine.streams_as_json` gave there.
-        accepted: how many events each stream had brought, by IRI.
+        streams: the result of `LiveEngine.streams_as_json` there.
+        accepted: number of events of each stream before it, by IRI.
         changes: the next change of queries to take effect.
         endpoints: the next record of the log of endpoints.
-        queries: what `ChangingQueries.as_values` gave there.
+        queries: the result of `ChangingQueries.as_values` there.
         failed: the titles of queries that had failed, each with the reason.
-        graphs: those that queries kept, or had kept, which no log has.
+        graphs: the graphs that queries maintain, or did; no log has them.
     """
 
     places: Mapping[str, int]
@@ -153,7 +154,7 @@ class ReplayPoint(NamedTuple):
 
     @property
     def lost_graphs(self) -> Sequence[str]:
-        """The graphs that cannot be made anew from here: earlier events have changed them."""
+        """The graphs that cannot be rebuilt from here: earlier events have changed them."""
         return self.graphs if any(self.accepted.values()) else ()
 
     @property
@@ -163,7 +164,7 @@ class ReplayPoint(NamedTuple):
         return {iri: PartitionClocks.of_json(value).watermark for iri, value in clocks}
 
     def is_before(self, reach: Reach) -> bool:
-        """Whether all events that a query's state may depend on come after the point."""
+        """Whether the state of a query depends only on events after the point."""
         past = PastPoint(self.places, self.streams)
         return reach.is_after({iri: past.latest(iri) for iri in reach.accepted}, self.accepted)
 
@@ -177,36 +178,36 @@ def reaches(
     watermarks: Mapping[str, int | None],
     accepted: Mapping[str, int],
 ) -> list[Reach]:
-    """How far back the states of queries reach.
+    """The reaches of the states of queries.
 
     Args:
         plans: the queries.
         watermarks: of the streams of the run, by IRI (ms).
-        accepted: how many events each of these streams has brought.
+        accepted: number of events of each of these streams.
     """
     return [depth.reach(watermarks, accepted) for depth in depths(plans, watermarks)]
 
 
 class ReplayPoints:
-    """The points that a run keeps, the oldest first; the state can be made anew from the first."""
+    """The points that a run keeps, the oldest first; the state can be rebuilt from the first."""
 
     def __init__(self, points: Iterable[ReplayPoint] = ()) -> None:
         self._points = [*points]
 
     @property
     def first(self) -> ReplayPoint | None:
-        """The point from which the state can be made anew."""
+        """The point from which the state can be rebuilt."""
         return self._points[0] if self._points else None
 
     def add(self, point: ReplayPoint) -> None:
-        """Take note of a point after all others."""
+        """Record a point after all others."""
         self._points.append(point)
         if len(self._points) > MOST_REPLAY:
             half = len(self._points) // 2
             self._points = [*self._points[:half:2], *self._points[half:]]
 
     def drop(self, needed: Sequence[Reach]) -> None:
-        """Forget the points before the last one from which all queries can be made anew."""
+        """Drop the points before the last one from which all queries can be rebuilt."""
         for number in range(len(self._points) - 1, 0, -1):
             if all(self._points[number].is_before(reach) for reach in needed):
                 del self._points[:number]

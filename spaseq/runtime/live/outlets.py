@@ -1,4 +1,4 @@
-"""Where a live run's answers go: a file that gets each answer once, or a broker."""
+"""The outputs of a live run's answers: a file that gets each answer once, or a broker."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ Numbered: TypeAlias = tuple[int, LoggedAnswer]
 
 
 class Taken(NamedTuple):
-    """What an output says when it has taken answers.
+    """The result of sending answers to an output.
 
     Attributes:
-        state: what the next run must know to go on behind them; a value of JSON.
-        refusals: the answers that it refuses for good, with the reason.
+      state: the output's state after them, for the next run; a JSON value.
+      refusals: the answers that it refuses for good, with the reason.
     """
 
     state: Mapping[str, Any]
@@ -47,59 +47,59 @@ class Outlet(ABC):
     """An output of a live run."""
 
     name: str
-    """What tells it from other outputs; without passwords."""
+    """Identifies the output among others; without passwords."""
 
     together: int = 10_000
-    """How many answers `send` gets at most."""
+    """Maximum number of answers for `send`."""
 
     @abstractmethod
     def begin(self, state: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        """Open the output; nobody is asked for over a network.
+        """Open the output, without a request over a network.
 
         Args:
-            state: what an earlier run noted last; None if this output is new.
+          state: the state that an earlier run noted last; None if this output is new.
 
         Returns:
-            What is noted before the first answer is sent.
+          The state before the first answer.
 
         Raises:
-            SpaseqError: it cannot be written.
+          SpaseqError: it cannot be written.
         """
 
     def resume(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Get ready for `send`: before the first one, and after each one that failed.
+        """Prepare for `send`: before the first one, and after each failed one.
 
         Args:
-            state: what was noted last.
+          state: the state that was noted last.
 
         Returns:
-            What is noted now.
+          The state now.
 
         Raises:
-            SpaseqError: as `send`.
+          SpaseqError: as `send`.
         """
         return state
 
     @abstractmethod
     def send(self, answers: Sequence[Numbered]) -> Taken:
-        """Send answers, which are there for good when this returns, but those that are refused.
+        """Send answers; except for refused ones, they are stored for good when this returns.
 
         Raises:
-            NotTaken: the output may take them later.
-            RunError: it does not take them.
+          NotTaken: the output may take them later.
+          RunError: it does not take them.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of it."""
+        """Release the output."""
 
 
 class FileOutlet(Outlet):
     """A file, or `-` for standard output.
 
-    What a killed run wrote after its last note of the file's size is cut, and written again. So a
-    file has each answer once. A terminal or a pipe cannot be cut. A file that is shorter than noted
-    has been moved away or emptied by its user: it is appended to.
+    Text that a killed run wrote after its last note of the file's size is cut, and written again.
+    So a file has each answer once. A terminal or a pipe cannot be cut. If a file is shorter than
+    noted, its user has moved or emptied it; then it is appended to.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class FileOutlet(Outlet):
         overwrites: bool,
         has_ids: bool = False,
     ) -> None:
-        """`overwrites` says whether what the file has is removed, if this output is new.
+        """`overwrites` says whether a new output removes the content of the file.
 
         `has_ids` says whether JSON lines begin with the answers' ids.
         """
@@ -143,7 +143,7 @@ class FileOutlet(Outlet):
     def resume(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
         if self._is_whole:
             return state
-        with suppress(SpaseqError):  # it tries to write what failed once more
+        with suppress(SpaseqError):  # it tries once more to write the failed text
             self.close()
         return self.begin(state)
 
@@ -183,7 +183,7 @@ class FileOutlet(Outlet):
 class BrokerOutlet(Outlet):
     """A broker, a database, a webhook or a mailbox, which gets answers as JSON with their ids.
 
-    With a template it gets what that makes of them.
+    With a template it gets the template's text.
     """
 
     def __init__(self, url: str, made_by: AnswerTemplate | None = None, **options: Any) -> None:
@@ -231,13 +231,13 @@ class BrokerOutlet(Outlet):
 
 
 class AnswerTemplate:
-    """What a template makes of answers; `text_of` gives the text of a query, by its title."""
+    """The text of answers by a template; `text_of` gives the text of a query, by its title."""
 
     def __init__(self, template: AlertTemplate, text_of: Callable[[str], str]) -> None:
         self._process, self._text_of = TemplateProcess(template), text_of
 
     def text(self, answer: LoggedAnswer) -> str:
-        """What it makes of an answer; TemplateSlow or TemplateFailed if that fails."""
+        """The text of an answer; TemplateSlow or TemplateFailed if the template fails."""
         query = {**head_comments(self._text_of(answer.title)), "name": answer.title}
         return self._process.render(json_with_id(answer), query)
 
@@ -249,10 +249,10 @@ class AnswerTemplate:
 def outlet_of(
     to: str, form: str, columns: Sequence[str], overwrites: bool, has_ids: bool = False
 ) -> Outlet:
-    """The output at a path, or at a URL that wants nothing special.
+    """The output at a path, or at a URL without a template or options.
 
     Raises:
-        UsageError: the format does not go with it.
+        UsageError: the format does not suit it.
     """
     if not is_sink(to):
         return FileOutlet(to, form, columns, overwrites, has_ids)

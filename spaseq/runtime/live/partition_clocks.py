@@ -1,4 +1,4 @@
-"""The clocks of a stream of a live run: of its partitions, and one at the end of its log.
+"""The clocks of a stream of a live run: one for each partition, and one at the end of its log.
 
 Each partition has its clock, and the stream waits for all of them: an event is late if it is behind
 its own partition's watermark, and the stream's watermark is the least one. Events of equal time are
@@ -67,7 +67,7 @@ class PartitionClocks:
         return self._clocks[partition]
 
     def add(self, count: int) -> None:
-        """Take note that there are `count` partitions. The watermark never goes back."""
+        """Record that there are `count` partitions. The watermark never goes back."""
         if len(self._clocks) == 1 < count:
             only = self._clocks[0]
             self._numbers.latest, self._numbers.counts = only.latest, only.counts
@@ -78,7 +78,7 @@ class PartitionClocks:
                 self._clocks[-1].raise_to(mark)
 
     def use_delay(self, delay_ms: int) -> None:
-        """Judge by another delay from now on. The watermark does not go back."""
+        """Use another delay from now on. The watermark does not go back."""
         if delay_ms == self._delay_ms:
             return
         self._delay_ms = delay_ms
@@ -89,8 +89,9 @@ class PartitionClocks:
                 clock.raise_to(mark)
 
     def counted(self) -> tuple[int, list[tuple[int, int]]]:
-        """The watermark (ms), before all times if there is none; and how many events of the stream
-        had each time from it on."""
+        """The watermark (ms), before all times if there is none; and the number of the stream's
+        events at each time from it on.
+        """
         numbers = self._clocks[0] if len(self._clocks) == 1 else self._numbers
         mark = self.watermark
         return _BEFORE_ALL if mark is None else mark, numbers.counts.pairs
@@ -137,12 +138,12 @@ def _no_times() -> Int64s:
 
 @dataclass(frozen=True, slots=True)
 class GivenEvents:
-    """The events of messages that somebody hands in.
+    """The events of messages in a request.
 
     Attributes:
-        times: as they were read (ms, int64[n]), `UNTIMED` for events without one.
-        names: of their graphs, for a stream that drops duplicates; else empty.
-        marks: the marks that go into the log with them, by how many are late.
+      times: in the input (ms, int64[n]), `UNTIMED` for events without one.
+      names: of their graphs, for a stream that drops duplicates; else empty.
+      marks: the marks for the log, by the number of late events.
     """
 
     times: Int64s = field(default_factory=_no_times)
@@ -154,9 +155,9 @@ class LogEndClock:
     """The clock of a stream without a source, and the graphs it has seen, at the end of its log.
 
     Args:
-        stream: the stream. What is handed in goes to its partition 0.
-        clocks: what `PartitionClocks.as_json` gives when all that is logged is read.
-        events: what `StreamEvents.as_json` gives then.
+        stream: the stream. Requests go to its partition 0.
+        clocks: the result of `PartitionClocks.as_json` after all logged messages.
+        events: the result of `StreamEvents.as_json` then.
     """
 
     def __init__(self, stream: LiveStream, clocks: list[Any], events: list[Any]) -> None:
@@ -173,9 +174,9 @@ class LogEndClock:
                 self._seen.restore(events[1])
 
     def late(self, given: Sequence[GivenEvents], arrival: int) -> list[int]:
-        """How many events of each request are late, if all are logged at `arrival` (ms).
+        """The number of late events of each request, if all are logged at `arrival` (ms).
 
-        They count for later calls once `committed` was called.
+        They count for later calls after `committed` was called.
         """
         self._pending, self._new = replace(self._clock), set()
         if self._seen is not None:
@@ -183,17 +184,17 @@ class LogEndClock:
         return [self._late(self._times(some), arrival) for some in given]
 
     def committed(self) -> None:
-        """Take note that the events of the last call of `late` are in the log."""
+        """Record that the events of the last call of `late` are in the log."""
         self._clock = self._pending
         if self._seen is not None:
             self._seen.see(self._new)
 
     def raise_to(self, time: int) -> None:
-        """Take note of a heartbeat (ms) in the log."""
+        """Record a logged heartbeat (ms)."""
         self._clock.raise_to(time)
 
     def _times(self, given: GivenEvents) -> Int64s:
-        """The times of the events that are no duplicates."""
+        """The times of the events, without duplicates."""
         if self._seen is None:
             return given.times
         kept = list[int]()
@@ -221,9 +222,9 @@ def _greatest(*times: int | None) -> int | None:
 def clock_at_end(
     streams: Sequence[LiveStream], engine_streams: list[Any]
 ) -> dict[str, LogEndClock]:
-    """The clocks of the streams without a source, by IRI, when all that is logged is read.
+    """The clocks of the streams without a source, by IRI, after all logged messages.
 
-    `engine_streams` is what `LiveEngine.streams_as_json` gives then.
+    `engine_streams` is the result of `LiveEngine.streams_as_json` then.
     """
     clocks, events = map(dict, engine_streams)
     return {
@@ -234,7 +235,7 @@ def clock_at_end(
 
 
 class _Before(NamedTuple):
-    """Of a stream: the watermark (ms), and how many events had each time from it on."""
+    """The watermark (ms) of a stream, and the number of its events at each time from it on."""
 
     watermark: int
     counts: Mapping[int, int]
@@ -255,7 +256,7 @@ class LoggedBefore:
 
     @classmethod
     def of(cls, clocks: Mapping[str, PartitionClocks]) -> LoggedBefore:
-        """What the clocks of streams, by IRI, have seen."""
+        """The events before the present clocks of streams, by IRI."""
         counted = {iri: each.counted() for iri, each in clocks.items()}
         return cls({iri: _Before(mark, dict(counts)) for iri, (mark, counts) in counted.items()})
 

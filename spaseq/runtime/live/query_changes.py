@@ -1,8 +1,8 @@
-"""What other threads want the thread of a live run to do, between two batches; and the log of how
-its queries came, changed and went, each with the place in its streams.
+"""Requests of other threads to the thread of a live run; and the log of changes of its queries.
 
-A change counts once it is in the log. Between two runs the log says which queries there are, and a
-run that goes on from an earlier state meets each change at the place where it first took effect.
+A change counts once it is in the log. Each has its position in the streams' logs. Between two runs
+the log says which queries there are, and a run that continues from an earlier state meets each
+change at the position where it first took effect.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ It raises a QueryError, or what `check_kbs` raises.
 
 
 class LoopRequests:
-    """Functions that wait for the run's thread.
+    """Functions that the run's thread will call.
 
     `call` and `look` may be called from any other thread, the rest from the run's only.
 
     Args:
-        wake: tells the run that there is something to do.
+        wake: wakes the run.
     """
 
     def __init__(self, wake: Callable[[], None]) -> None:
@@ -52,15 +52,15 @@ class LoopRequests:
         return bool(self._changes or self._looks)
 
     def call(self, do: Callable[[], T]) -> T:
-        """What a function gives that may change something.
+        """Run a function that may change something in the run's thread; return its result.
 
         Raises:
-            RunError: the run has ended.
+          RunError: the run has ended.
         """
         return self._hand_in(self._changes, do)
 
     def look(self, do: Callable[[], T]) -> T:
-        """The same for what changes nothing; it is done also while an earlier run's log is read."""
+        """Run a read-only function, even while an earlier run's log is read."""
         return self._hand_in(self._looks, do)
 
     def _hand_in(self, queue: _Waiting, do: Callable[[], T]) -> T:
@@ -73,12 +73,12 @@ class LoopRequests:
         return done.result()
 
     def serve(self) -> None:
-        """Do what was handed in."""
+        """Run the requests."""
         self._serve(self._changes)
         self.serve_looks()
 
     def serve_looks(self) -> None:
-        """Do what changes nothing."""
+        """Run the read-only requests."""
         self._serve(self._looks)
 
     @staticmethod
@@ -91,7 +91,7 @@ class LoopRequests:
                 done.set_exception(error)
 
     def close(self) -> None:
-        """Refuse what waits, and what is still to come."""
+        """Refuse waiting and later requests."""
         with self._door:
             self._ended = True
         for queue in (self._changes, self._looks):
@@ -100,7 +100,7 @@ class LoopRequests:
 
 
 class ChangeKind(Enum):
-    """What becomes of a query."""
+    """The kind of a change of a query."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -118,9 +118,9 @@ class StandingQuery(NamedTuple):
         name: its name.
         text: its text; "" if the run was given a plan.
         since: when it was added, ms since the epoch, or the time of its first events.
-        is_paused: whether it does not run until it is enabled.
-        past: if it began in the past, what `LoggedBefore.as_json` gave of what was logged then.
-        graphs: those that it reads as other queries have kept them, if one of these has gone.
+        is_paused: whether it waits to be enabled.
+        past: if it began in the past, the result of `LoggedBefore.as_json` then.
+        graphs: the graphs that it reads and that removed queries have maintained.
     """
 
     name: str
@@ -133,7 +133,7 @@ class StandingQuery(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QueryChange:
-    """A change: what becomes of which query, and the next record of each stream's log by then.
+    """A change of a query, and the next record of each stream's log at that moment.
 
     A query that is added for events of the past has the point from which it reads as its `start`.
     """
@@ -186,7 +186,7 @@ class ChangeLog:
 
 
 def as_values(queries: Mapping[str, StandingQuery]) -> list[Any]:
-    """Queries as values that a state can have; `of_values` is the inverse."""
+    """Queries as values for a state; `of_values` is the inverse."""
     return [tuple(query) for query in queries.values()]
 
 

@@ -1,6 +1,4 @@
-"""Queries and streams of a live run as its users see them, what queries wait for, and what the run
-tells its user: notes of all its threads, and what fails now.
-"""
+"""Views of the queries and streams of a live run for its users, with notes and problems."""
 
 from __future__ import annotations
 
@@ -26,9 +24,9 @@ State = Literal["running", "catching up", "failed", "paused"]
 
 
 class RunReports:
-    """Passes notes on to a job. `problems` are what fails now, by what it is.
+    """Passes notes to a job. `problems` are the present failures, by their subject.
 
-    With `endures`, failures are problems, and end nothing.
+    With `endures`, failures are problems, and do not end the run.
     """
 
     def __init__(self, job: Job, endures: bool) -> None:
@@ -37,7 +35,7 @@ class RunReports:
         self.problems: dict[str, str] = {}
 
     def note(self, text: str) -> None:
-        """Tell the user something soon; any thread may."""
+        """Queue a note for the user; any thread may call this."""
         self._notes.append(text)
 
     def tell(self) -> None:
@@ -46,7 +44,9 @@ class RunReports:
             self._job.on_note(self._notes.popleft())
 
     def enduring(self, what: str, do: Callable[[], T]) -> T | None:
-        """Do something; if it fails, and the run endures that, it is a problem until it goes."""
+        """Run a function; if it fails, and the run endures that, record a problem until it
+        succeeds.
+        """
         try:
             result = do()
         except EngineLost:
@@ -65,20 +65,20 @@ class RunReports:
 
 @dataclass(frozen=True, slots=True)
 class QueryView:
-    """A query as its users see it.
+    """A query in the view of users.
 
     Attributes:
-        name: its name.
-        text: its text.
-        state: whether it runs.
-        since: when it was added, ms since the epoch.
-        streams: the IRIs of the streams that it reads.
-        answers: how many answers it has given, over restarts.
-        muted: how many further ones MUTE has left out.
-        withheld: how many answers of the past sinks did not get, each once for each sink.
-        live: how many partial matches wait in the states of its automaton; None if it is evaluated
-            together with others.
-        reason: why it has failed; "" if it has not.
+      name: its name.
+      text: its text.
+      state: whether it runs.
+      since: when it was added, ms since the epoch.
+      streams: the IRIs of the streams that it reads.
+      answers: number of answers so far, over restarts.
+      muted: number of answers that MUTE has left out.
+      withheld: number of answers of the past that sinks did not get, each once for each sink.
+      live: number of partial matches in the states of its automaton; None if it is evaluated
+          together with others.
+      reason: why it has failed; "" if it has not.
     """
 
     name: str
@@ -96,7 +96,7 @@ class QueryView:
     def of(
         cls, own: StandingQuery, plan: QueryPlan, engine: LiveEngine, counts: tuple[int, int, int]
     ) -> QueryView:
-        """The view of a query; `counts` are its answers, those muted, and those withheld."""
+        """The view of a query; `counts` are its answers, muted and withheld ones."""
         query = engine.queries.query_of(own.name)
         failure = "" if query is None or query.failure is None else query.failure
         state: State = "catching up" if query is None else "failed" if failure else "running"
@@ -113,19 +113,19 @@ class QueryView:
 
 @dataclass(frozen=True, slots=True)
 class StreamView:
-    """A stream as its users see it.
+    """A stream in the view of users.
 
     Attributes:
-        name: its name.
-        iri: its IRI.
-        accepted: how many events it has brought, over restarts.
-        bad: how many parts of messages were no events.
-        late: how many events were late.
-        duplicates: how many events were dropped, because their graph was seen before; the others
-            are `accepted`.
-        watermark: ms since the epoch; None before its first event.
-        source: where its messages come from, without secrets; None if they are posted.
-        lag: how many records of its log have not been evaluated yet.
+      name: its name.
+      iri: its IRI.
+      accepted: number of events so far, over restarts.
+      bad: number of parts of messages that were no events.
+      late: number of late events.
+      duplicates: number of events that were dropped because their graph was seen before; the others
+          are `accepted`.
+      watermark: ms since the epoch; None before its first event.
+      source: the source of its messages, without secrets; None if they are posted.
+      lag: number of records of its log that have not been evaluated yet.
     """
 
     name: str
@@ -153,17 +153,18 @@ _LOOK_S = 1.0
 _LONG_MS = 60_000
 
 _Since: TypeAlias = tuple[int, float]
-"""When something began: ms since the epoch, and seconds of a clock that never goes back."""
+"""The time when something began: ms since the epoch, and seconds of a monotonic clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryWaits:
-    """What a query waits for.
+    """The windows and streams that a query waits for.
 
     Attributes:
-        windows: when windows close with an answer if nothing further happens, ms; the next 100.
-        held: how many answers there are that a stream must first come to.
-        streams: the IRIs of the streams that these wait for.
+      windows: the times at which windows close with an answer if nothing further happens, ms; the
+          next 100.
+      held: number of answers that wait for a stream.
+      streams: the IRIs of the streams that these answers wait for.
     """
 
     windows: tuple[int, ...] = ()
@@ -172,7 +173,7 @@ class QueryWaits:
 
 
 def waits_of(engine: LiveEngine, query: PushedQuery) -> QueryWaits:
-    """What a query waits for after the last `advance`."""
+    """The windows and streams that a query waits for after the last `advance`."""
     marks, unit = engine.marks(), engine.queries.unit(query)
     mark_of = {iri: marks[iri] for iri in engine.queries.running.sources()[unit] if iri in marks}
     if not mark_of or not unit.sequence.waits_after(min(mark_of.values())):
@@ -188,11 +189,11 @@ def waits_of(engine: LiveEngine, query: PushedQuery) -> QueryWaits:
 
 
 class StreamWaits:
-    """Since when streams that do not come on are waited for.
+    """Records how long queries have waited for streams that do not advance.
 
     Args:
-        now: ms since the epoch.
-        monotonic: seconds, of a clock that never goes back.
+      now: ms since the epoch.
+      monotonic: seconds, of a monotonic clock.
     """
 
     def __init__(
@@ -203,7 +204,7 @@ class StreamWaits:
         self._since: dict[tuple[PushedUnit, str], _Since] = {}
 
     def look(self, engine: LiveEngine) -> None:
-        """Look at what waits, at most once a second."""
+        """Check which queries wait, at most once a second."""
         at = self._monotonic()
         if at - self._looked < _LOOK_S:
             return
@@ -214,7 +215,7 @@ class StreamWaits:
             of_sources = {iri: marks[iri] for iri in sources if iri in marks}
             least = min(of_sources.values(), default=0)
             last, since = stood.get(sources, (None, now))
-            if last != least:  # whatever waits has just begun
+            if last != least:  # every wait has just begun
                 since = now
             self._stood[sources] = least, since
             if not of_sources or since is now:
@@ -225,7 +226,7 @@ class StreamWaits:
                     self._since[unit, iri] = known.get((unit, iri), first)
 
     def long(self) -> list[tuple[str, str, int]]:
-        """(query, stream, since) where one has waited for a minute; since is ms since the epoch."""
+        """(query, stream, since) of waits longer than a minute; `since` is ms since the epoch."""
         at = self._monotonic()
         return [
             (query.plan.identity.title, iri, since)

@@ -1,4 +1,4 @@
-"""A run whose queries come and go: what `spaseq serve` and `spaseq run --queries` are made of."""
+"""A run whose queries come and go; `spaseq serve` and `spaseq run --queries` use it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from spaseq.sinks.jsonl import BadInputLines, LateEventLines
 T = TypeVar("T")
 
 Outcome = Literal["added", "replaced", "told", "unchanged"]
-"""`told`: only comments have changed, or the query is paused; nothing has begun anew."""
+"""The result of `put`. `told`: only comments have changed, or the query is paused."""
 
 _USUAL = StandingOptions()
 
@@ -51,7 +51,7 @@ class UnknownQuery(UsageError):
 
 
 class StandingRun:
-    """Streams in logs, queries that come and go, answers in a log; a thread of its own evaluates.
+    """Streams in logs, changing queries, and answers in a log; a separate thread evaluates.
 
     ```python
     run = StandingRun(Path("state"), streams, Job((), (), knowledge), planner, sinks)
@@ -64,15 +64,15 @@ class StandingRun:
     return when the change is on disk.
 
     Args:
-        directory: keeps the logs and the state; an earlier run with it goes on.
-        streams: all streams; those without a source are fed by `accept`.
-        job: the knowledge base of all queries, their options, and who is told what; it has no
-            queries and no streams. Bad input and late events go to files in the directory, if
-            `sides` is not given.
+        directory: has the logs and the state; a run continues the earlier run of its directory.
+        streams: all streams; streams without a source get messages by `accept`.
+        job: the knowledge base of all queries, their options, and the callbacks; it has no queries
+            and no streams. Bad input and late events go to files in the directory, if `sides` is
+            not given.
         planner: plans a query's text under a name.
-        sinks: where the answers go, by name.
-        options: how the run goes.
-        sides: the files that functions of the job write, by path, open for appending.
+        sinks: the outputs of the answers, by name.
+        options: the options of the run.
+        sides: the files that callbacks of the job write, by path, open for appending.
     """
 
     def __init__(
@@ -98,20 +98,20 @@ class StandingRun:
 
     @property
     def directory(self) -> Path:
-        """Where the logs and the state are."""
+        """The directory of the logs and the state."""
         return self._path
 
     # --- beginning and end ------------------------------------------------------------------------
 
     def start(self, sources: bool = True) -> None:
-        """Read what an earlier run has left, and begin.
+        """Restore the earlier run of the directory, and begin.
 
-        Without `sources`, they bring messages from `start_sources` on. So the first queries see all
-        messages.
+        Without `sources`, the sources bring messages only after `start_sources`. So the first
+        queries see all messages.
 
         Raises:
-            UsageError: the directory is no standing run's, or its knowledge base has changed while
-                it has events that no query has seen.
+            UsageError: the directory is of another kind of run, or its knowledge base has changed
+                while it has events that no query has seen.
             RunError: it cannot be read, or another run uses it.
         """
         job, options = self._job, self._options
@@ -134,7 +134,7 @@ class StandingRun:
         self._thread.start()
 
     def start_sources(self) -> None:
-        """Let the sources bring messages, after `start(sources=False)`."""
+        """Start the sources, after `start(sources=False)`."""
         self._loop.requests.call(self._loop.acceptance.start)
 
     def _run(self) -> None:
@@ -144,13 +144,13 @@ class StandingRun:
             self._failure = error
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the run to end by itself, which it does only if it fails; whether it has."""
+        """Wait until the run fails, its only end by itself; return whether it has failed."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
     @property
     def stopping(self) -> bool:
-        """Whether the run is to end."""
+        """Whether the run is about to end."""
         return self._stop.is_set()
 
     @property
@@ -159,12 +159,12 @@ class StandingRun:
         return self._failure is not None
 
     def begin_stop(self) -> None:
-        """Let the run end soon: who waits for it gets a RunError."""
+        """Let the run end soon; waiting requests get a RunError."""
         self._stop.set()
         self._loop.wake()
 
     def stop(self) -> None:
-        """Save the state and end; what has ended the run before, if it has failed."""
+        """Save the state and end; raise the error of a failed run."""
         self.begin_stop()
         self._thread.join()
         self._stack.close()
@@ -176,16 +176,17 @@ class StandingRun:
     def put(
         self, name: str, text: str, since_ms: int | None = None, plan: QueryPlan | None = None
     ) -> Outcome:
-        """Add a query, or put it in the place of the one with its name.
+        """Add a query, or replace the query of its name.
 
         It gets the events that are accepted from now on; with `since_ms` all logged events from
-        that time on, too. If its canonical text is that of the query that is there, nothing
-        changes. `plan` is what the planner gives for it, if that is known.
+        that time on, too. If its canonical text equals that of the present query, nothing changes.
+        `plan` is its plan, if known.
 
         Raises:
             HistoryGone: events since then may have been dropped from the logs.
             QueryError: it has errors.
-            UsageError: another query registers the same stream, or there would be a circle.
+            UsageError: another query registers the same stream, or queries would read each other's
+                streams in a circle.
             InputError: the knowledge base lacks a graph that it names.
             RunError: the disk is full, or the run has ended.
         """
@@ -216,17 +217,17 @@ class StandingRun:
     def tried(
         self, name: str, text: str, since_ms: int | None, most: int, seconds: float
     ) -> tuple[list[LoggedAnswer], bool]:
-        """What a query would have answered over the logged events; nothing is kept or sent.
+        """The answers of a query on trial over the logged events; nothing is stored or sent.
 
         Args:
             name: of the query.
             text: its text.
-            since_ms: it takes no event before this time; None: all that are logged.
-            most: how many answers are given.
-            seconds: for how long it runs.
+            since_ms: it takes no event before this time; None: all logged events.
+            most: maximum number of answers.
+            seconds: maximum running time.
 
         Returns:
-            The answers, and whether there are more, or might be.
+            The answers, and whether there may be more.
 
         Raises:
             HistoryGone, QueryError, UsageError, InputError: as from `put`.
@@ -245,16 +246,16 @@ class StandingRun:
             return answers[:most], trial.places != ends or len(answers) > most
 
     def remove(self, name: str) -> None:
-        """Take a query away, with its partial matches; its answers stay readable for a while.
+        """Remove a query, with its partial matches; its answers stay readable for a while.
 
         Raises:
-            UnknownQuery: there is none with this name.
-            RunError: as from `put`.
+          UnknownQuery: there is none with this name.
+          RunError: as from `put`.
         """
         self._loop.requests.call(lambda: self._loop.change(ChangeKind.REMOVED, self._known(name)))
 
     def enable(self, name: str, is_enabled: bool) -> bool:
-        """Let a query pause, or begin anew; whether that changed anything.
+        """Pause a query, or restart a paused one; return whether that changed anything.
 
         A paused query gets no events, and has no partial matches. It stays paused over restarts.
 
@@ -277,7 +278,7 @@ class StandingRun:
         return True
 
     def restart(self, name: str) -> None:
-        """Let a failed query begin anew.
+        """Restart a failed query.
 
         Raises:
             UnknownQuery: there is none with this name.
@@ -310,7 +311,7 @@ class StandingRun:
         return self._loop.requests.look(lambda: {q.name: q.text for q in queries.values()})
 
     def plans(self) -> dict[str, QueryPlan]:
-        """The plans of all queries, by name; of a query that cannot be planned there is none."""
+        """The plans of all queries that can be planned, by name."""
         queries = self._loop.queries
 
         def found() -> dict[str, QueryPlan]:
@@ -321,7 +322,7 @@ class StandingRun:
 
     @property
     def maintained(self) -> Collection[str]:
-        """The graphs (IRIs) that queries keep."""
+        """The graphs (IRIs) that queries maintain."""
         return self._loop.queries.maintained
 
     def query(self, name: str) -> QueryView:
@@ -329,12 +330,12 @@ class StandingRun:
         return self._loop.requests.look(lambda: self._view(self._known(name).name))
 
     def given_streams(self) -> set[str]:
-        """The IRIs of the run's streams, and of those that its queries register."""
+        """The IRIs of the run's streams, and of the streams that its queries register."""
         registered = {plan.identity.register for plan in self.plans().values()}
         return {stream.iri for stream in self._streams} | {iri for iri in registered if iri}
 
     def live_states(self, name: str) -> LiveStates | None:
-        """Where the partial matches of a query are.
+        """The states of the partial matches of a query.
 
         None if it has failed. UnknownQuery if there is none with this name.
         """
@@ -349,8 +350,10 @@ class StandingRun:
         return self.look(states)
 
     def waits(self, name: str) -> QueryWaits | None:
-        """What a query waits for; None if it has failed or catches up, UnknownQuery if there is
-        none with this name."""
+        """The waits of a query; None if it has failed or catches up.
+
+        UnknownQuery if there is none with this name.
+        """
 
         def found(engine: LiveEngine) -> QueryWaits | None:
             self._known(name)
@@ -364,7 +367,7 @@ class StandingRun:
         return self._loop.requests.look(self._loop.stream_waits.long)
 
     def look(self, do: Callable[[LiveEngine], T]) -> T:
-        """What a function sees of the engine between two batches; it must change nothing."""
+        """Call a read-only function of the engine between two batches; return its result."""
         return self._loop.requests.look(lambda: do(self._loop.engine))
 
     def _view(self, name: str) -> QueryView:
@@ -382,7 +385,9 @@ class StandingRun:
 
     @property
     def knowledge_since(self) -> int:
-        """When the run began with this knowledge base, ms; 0 if there has been no other one."""
+        """The time (ms) when the run began with this knowledge base; 0 if there has been no other
+        one.
+        """
         return self._loop.knowledge_since
 
     @property
@@ -391,7 +396,7 @@ class StandingRun:
         return self._loop.graphs
 
     def knowledge_at(self, time: int) -> KnowledgeBase:
-        """The knowledge base at a time (ms), as changes from outside have made it."""
+        """The knowledge base at a time (ms), with its external changes."""
         return self.graphs.knowledge_at(time)
 
     # --- streams ----------------------------------------------------------------------------------
@@ -403,16 +408,16 @@ class StandingRun:
         events: GivenEvents | None = None,
         wakes: bool = True,
     ) -> int:
-        """Take messages of a stream that has no source; they are on disk when this returns.
+        """Log messages of a stream without a source; they are on disk when this returns.
 
         Args:
             stream: its name.
             messages: `UNNUMBERED`.
-            events: what is in them. The marks that it has are kept with them, see `marks`.
+            events: their events. Their marks are kept with the messages, see `marks`.
             wakes: whether the run reads them at once; else the caller calls `wake` after its reply.
 
         Returns:
-            How many of the events are late.
+            The number of late events.
 
         Raises:
             UsageError: there is no such stream, or it has a source.
@@ -426,11 +431,11 @@ class StandingRun:
         return self._loop.acceptance.accept(iri, messages, events or GivenEvents(), wakes)
 
     def wake(self) -> None:
-        """Let the run read what was accepted."""
+        """Let the run read the accepted messages."""
         self._loop.wake()
 
     def heartbeat(self, stream: str, time_ms: int) -> None:
-        """Say that no event of a stream at or before a time (ms) follows; it is on disk then.
+        """Log that no event of a stream at or before a time (ms) follows.
 
         Raises:
             HeartbeatTooFar: the time is too far ahead of the clock.
@@ -452,17 +457,17 @@ class StandingRun:
         )
 
     def began(self, name: str) -> QueryChange:
-        """How a query began: the last time that it was added or begun anew.
+        """The time when a query was last added or restarted.
 
         Raises:
-            UnknownQuery: there is none with this name.
+          UnknownQuery: there is none with this name.
         """
         return self._loop.requests.look(partial(self._loop.queries.began, self._known(name).name))
 
     def records(self, stream: str, begin: int = 0, end: int | None = None) -> list[Message]:
         """The messages of a stream that are still logged, in order.
 
-        With `begin` and `end`, which are places of a query, those from the one to the other.
+        With `begin` and `end`, which are positions of a query, the messages between them.
         """
         log = self._loop.logs[self._iris[stream]]
         return log.messages(max(begin, log.log.first), end)
@@ -479,12 +484,12 @@ class StandingRun:
         return self._job.stats
 
     def sinks(self) -> list[DeliveryView]:
-        """How far each output is."""
+        """The progress of each output."""
         deliveries = self._loop.deliveries
         return [] if deliveries is None else deliveries.views()
 
     def problems(self) -> list[str]:
-        """What fails now; empty if all is well."""
+        """The present failures; empty if there are none."""
         if self._failure is not None:
             return [f"the run has ended: {self._failure}"]
         fails = [f"{what}: {reason}" for what, reason in [*self._loop.reports.problems.items()]]

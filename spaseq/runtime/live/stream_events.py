@@ -1,14 +1,14 @@
 """The events of one stream of a live run, from the messages that its log has.
 
-A message has the events of one text in N-Quads or another format: the one that its stream has, or
-else the one that its media type says, or else N-Quads. An event never spans two messages. A message
-in a format without graphs, and a JSON object without any, is one event. What is dropped and what
-time an event gets depends on the log alone, so a restart that reads the same messages again gives
-the same events again.
+A message has the events of one text in N-Quads or another format: the format of its stream, or else
+of its media type, or else N-Quads. An event never spans two messages. A message in a format without
+graphs, and a JSON object without any, is one event. The times of events, and the choice of dropped
+ones, depend on the log alone, so a restart that reads the same messages again gives the same events
+again.
 
-An event without a time gets that of its message, as a timestamp beside it that is read like any
-other, or that of its arrival, but at least the greatest time of its stream before it. So it is
-never late. Readers mark it with `UNTIMED`, because only the clock of its stream knows that time.
+An event without a time gets the time of its message, as a timestamp beside it, or the time of its
+arrival, but at least the greatest earlier time of its stream. So it is never late. Readers mark it
+with `UNTIMED`, because only the clock of its stream knows that time.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ def arrival_times(
     """The times (ms, int64[n]) of events that arrived together, in order.
 
     Args:
-        times: as they were read, `UNTIMED` for events without one.
-        arrival: when they arrived, ms.
-        least: an event without a time has at least this one, ms; None sets no bound.
-        horizon: an event with a time behind it is bad, so later ones need not wait for it.
+        times: in the input, `UNTIMED` for events without one.
+        arrival: time of arrival, ms.
+        least: minimum time of an event without a time, ms; None for no minimum.
+        horizon: an event with a time beyond it is bad, so later ones need not follow it.
         latest: the greatest time of the stream before, ms.
     """
     untimed = times == UNTIMED
@@ -80,7 +80,7 @@ def arrival_times(
 def given_time(message: Message, options: StreamOptions) -> int | None:
     """The time (ms) that a message gives to events without one; None if it gives none.
 
-    If it is that of arrival, the clock of the stream sets it later, see `arrival_times`.
+    The clock of the stream sets times of arrival later, see `arrival_times`.
     """
     match options.messages.time:
         case "message":
@@ -93,12 +93,12 @@ def given_time(message: Message, options: StreamOptions) -> int | None:
 def with_times(
     messages: Sequence[Message], complaints: Iterable[BadInput], options: StreamOptions
 ) -> tuple[list[Message], list[BadInput]]:
-    """Messages with timestamps for the events that lack one, and what is bad all the same.
+    """Messages with timestamps for the events that lack one, and the remaining complaints.
 
     Args:
-        messages: N-Quads, which were read together, joined by line ends.
-        complaints: what was found then, in the order of lines.
-        options: how their stream is read.
+      messages: N-Quads, which were read together, joined by line ends.
+      complaints: the complaints of that reading, in the order of lines.
+      options: the reading options of their stream.
     """
     stamped, rest = list(messages), list[BadInput]()
     ends = list(accumulate(message.payload.count(b"\n") + 1 for message in messages))
@@ -129,7 +129,7 @@ def _stamp(message: Message, graph: str, options: StreamOptions) -> bytes | None
 
 
 def _stamped(message: Message, stamps: Sequence[tuple[int, bytes]]) -> Message:
-    """A message with timestamps before the events that begin in some lines, counted from 0."""
+    """A message with timestamps before the events that begin at some lines, counted from 0."""
     before = defaultdict[int, list[bytes]](list)
     for line, stamp in stamps:
         before[line].append(stamp)
@@ -145,7 +145,7 @@ _NO_EVENT = "there is no event in it"
 
 @record
 class _MessageText(InputFile):
-    """Bytes that are read like a file; `path` names them in messages."""
+    """Bytes as a file; `path` names them in messages."""
 
     data: bytes
 
@@ -160,7 +160,7 @@ def message_events(
 
     Args:
         messages: in order of arrival.
-        options: how their stream is read.
+        options: the reading options of their stream.
         source: names the source in reports of bad input.
         on_bad: called for each part of a message that cannot become an event.
     """
@@ -191,7 +191,7 @@ def _in_file(bad: BadInput, message: Message) -> BadInput:
 
 
 def name_of(source: str, messages: Sequence[Message]) -> str:
-    """The name of messages in reports: their source and their places, or their file."""
+    """The name of messages in reports: their source and their positions, or their file."""
     if len(messages) == 1 and part_of_file(messages[0].media_type) is not None:
         return messages[0].topic
     first, last = messages[0], messages[-1]
@@ -215,7 +215,7 @@ def _format_of(media_type: str, options: StreamOptions) -> Format | None:
 def _single_events(
     message: Message, form: Format, options: StreamOptions, source: str, on_bad: OnBad
 ) -> Iterator[EventBatch]:
-    """The events of a message that is read by itself: one, if the format has no graphs."""
+    """The events of a message that is read alone: one, if the format has no graphs."""
     name, payload = name_of(source, [message]), message.payload
     own_context, is_part = options.contexts.own is not None, part_of_file(message.media_type)
     if not is_part and form is Format.JSONLD and (own_context or payload.lstrip()[:1] == b"{"):
@@ -244,7 +244,7 @@ def _single_events(
 def _halved(
     messages: MessageColumns, options: StreamOptions, source: str, on_bad: OnBad
 ) -> Iterator[EventBatch]:
-    """The events of messages, of which a bad one is found by halving."""
+    """The events of messages; bad ones are found by halving."""
     bad_inputs: list[BadInput] = []
     batches = list(_events(messages, Format.NQUADS, options, source, bad_inputs.append))
     if bad_inputs and options.messages.time is not None:
@@ -268,7 +268,7 @@ def _halved(
 def _events(
     messages: MessageColumns, form: Format, options: StreamOptions, source: str, on_bad: OnBad
 ) -> Iterator[EventBatch]:
-    """The events of a message, or of several that all have some."""
+    """The events of a message, or of several that each have some."""
     name, data = name_of(source, messages), messages.payload.joined
     if len(messages) == 1 and not data.strip():
         on_bad(BadInput(name, None, _NO_EVENT))
@@ -284,7 +284,7 @@ _PIECE = 4096  # sightings
 
 
 class SeenGraphs:
-    """Remembers which graphs were seen, for `window_ms`."""
+    """The graphs seen in the last `window_ms`."""
 
     def __init__(self, window_ms: int) -> None:
         self._window_ms = window_ms
@@ -294,7 +294,7 @@ class SeenGraphs:
         self._open: list[bytes] = []
 
     def advance(self, arrival: int) -> None:
-        """Take note that messages arrive at a time (ms), and forget what is too long ago."""
+        """Record that messages arrive at a time (ms), and drop older graphs."""
         self._now = max(self._now, arrival)
         until = self._now - self._window_ms
         while self._last and next(iter(self._last.values())) <= until:
@@ -307,12 +307,12 @@ class SeenGraphs:
         return _digest(name) in self._last
 
     def see(self, names: Iterable[str]) -> None:
-        """Take note that these graphs are seen now."""
+        """Record that these graphs are seen now."""
         for name in names:
             self.is_new(name)
 
     def is_new(self, name: str) -> bool:
-        """Whether a graph has not been seen; it has from now on."""
+        """Whether a graph is new; then record it."""
         digest = _digest(name)
         before = len(self._last)
         self._see(digest, self._now)
@@ -327,11 +327,11 @@ class SeenGraphs:
         self._last.move_to_end(digest)
 
     def as_json(self) -> list[Any]:
-        """The memory as a value for a state; `restore` takes it."""
+        """The graphs as a value for a state; `restore` takes it."""
         return [self._now, [*self._pieces, b"".join(self._open)]]
 
     def restore(self, value: list[Any]) -> None:
-        """Remember what `as_json` gave."""
+        """Restore a result of `as_json`."""
         self._now, pieces = value
         *self._pieces, rest = pieces
         self._open = [rest[at : at + _SIGHTING.size] for at in range(0, len(rest), _SIGHTING.size)]
@@ -353,10 +353,10 @@ def _end(piece: bytes) -> int:
 
 
 class StreamEvents:
-    """Makes the events of a stream, and remembers the graphs that it has seen.
+    """Makes the events of a stream, and records the graphs that it has seen.
 
     Attributes:
-        duplicates: how many events were dropped, because their graph was seen before.
+        duplicates: number of events that were dropped because their graph was seen before.
     """
 
     def __init__(self, how: MessageOptions) -> None:
@@ -377,7 +377,7 @@ class StreamEvents:
         return self.kept(batches, arrival)
 
     def kept(self, batches: Iterator[EventBatch], arrival: int) -> Iterator[EventBatch]:
-        """Those of the events that came at a time (ms) whose graphs have not been seen."""
+        """The events that arrived at a time (ms) with graphs that have not been seen."""
         return batches if self._seen is None else self._first_ones(batches, arrival, self._seen)
 
     def _small(self, messages: MessageColumns, source: str, on_bad: OnBad) -> MessageColumns:
@@ -396,7 +396,7 @@ class StreamEvents:
     def _first_ones(
         self, batches: Iterator[EventBatch], arrival: int, seen: SeenGraphs
     ) -> Iterator[EventBatch]:
-        """The events whose graphs have not been seen for so long; those without a name, too."""
+        """The events whose graphs have not been seen for the window, and events without a name."""
         seen.advance(arrival)
         for batch in batches:
             names = batch.names(np.arange(len(batch))).texts()
@@ -405,11 +405,11 @@ class StreamEvents:
             yield batch if len(kept) == len(names) else batch.take(np.array(kept, np.int64))
 
     def as_json(self) -> list[Any]:
-        """What it remembers, as a value for a state; `restore` takes it."""
+        """Its graphs as a value for a state; `restore` takes it."""
         return [self.duplicates, None if self._seen is None else self._seen.as_json()]
 
     def restore(self, value: list[Any]) -> None:
-        """Go on from what `as_json` gave."""
+        """Restore a result of `as_json`."""
         self.duplicates, seen = value
         if self._seen is not None and seen is not None:
             self._seen.restore(seen)

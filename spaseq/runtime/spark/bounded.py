@@ -1,4 +1,4 @@
-"""The Spark runtime for streams that end: two stages, one shuffle by bucket, answers in order.
+"""The Spark runtime for bounded streams: two stages, one shuffle by bucket, answers in order.
 
 Stage 1 reads the streams and matches graph patterns. Its rows are shuffled by (group, bucket) and
 sorted by time. Stage 2 turns them into answers. Spark keeps the answers on disk; the driver gets
@@ -55,7 +55,7 @@ T = TypeVar("T")
 def while_watching(
     spark: Any, action: Callable[[], T], job: Job, progress: str | None, started: float
 ) -> T:
-    """Compute an action in another thread and report progress from this one; the result.
+    """Run an action in another thread and report progress from this one; return the result.
 
     `progress` is the directory in which tasks leave their counts. If this thread is interrupted,
     the Spark jobs of the action are cancelled.
@@ -94,10 +94,10 @@ def _finished(future: Future[Any]) -> bool:
 
 
 PIECE_BYTES = 64 * 2**20
-"""Answers come to the driver in sorted pieces of about this size."""
+"""Approximate size of the sorted pieces in which answers come to the driver."""
 
 ARROW_BYTES = 32 * 2**20
-"""A worker gets packs of solutions in batches of about this size."""
+"""Approximate size of the batches of solution packs for a worker."""
 
 _PACK_ROWS = 500
 
@@ -119,10 +119,10 @@ def run_batches(
     partitions: int | None = None,
     verbose: bool = False,
 ) -> Generator[tuple[int, Sequence[Answer]]]:
-    """Evaluate a job whose streams end, on Spark.
+    """Evaluate a job of bounded streams on Spark.
 
     Args:
-        job: what to run; its `stats` are updated and its functions are called in this thread.
+        job: the job; its `stats` are updated and its callbacks run in this thread.
         spark: the session; the process's own (see `spark_session.session`) if not given.
         master: as in `session`, if the session is started here.
         partitions: parallel tasks of stage 2; the session's parallelism if not given.
@@ -200,7 +200,7 @@ def _delivered_from_files(
 def bounded_solve(
     spark: Any, job: Job, workplace: Path, partitions: int | None = None
 ) -> BoundedSolve:
-    """Stage 1 of a job; `workplace` is a directory that must last as long as the run."""
+    """Stage 1 of a job; `workplace` is a directory that lasts as long as the run."""
     ship_functions()
     cores = partitions or spark.sparkContext.defaultParallelism
     limited = job.options.limit_per_event is not None
@@ -231,7 +231,7 @@ def bounded_output(
 
     `solutions` is stage 1's DataFrame; over the files of `solve.streams` if not given. With
     `time_scan=False` these files are read only once if they seem to be in order of time; an
-    `OVERLAP` row says that they were not, and that the run gives no answers.
+    `OVERLAP` row says that they were not, and then the run gives no answers.
     """
     if solutions is None:
         solutions = file_solutions(spark, solve, time_scan)
@@ -266,7 +266,7 @@ class _Size(NamedTuple):
 
 
 def _size(output: Any) -> _Size:
-    """Compute and store all answers and messages; their size."""
+    """Compute and store all answers and messages; return their size."""
     from pyspark.sql import functions as sf
 
     total = sf.sum(sf.length("payload") + sf.length("order"))
@@ -288,7 +288,7 @@ def _unpacked(packs: Any) -> Iterator[tuple[int, str, bytes]]:
 
 
 def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Pack many rows into one: Spark hands rows to the driver one by one."""
+    """Pack many rows into one: Spark passes rows to the driver one by one."""
     for batch in batches:
         for start in range(0, batch.num_rows, _PACK_ROWS):
             part = batch.slice(start, _PACK_ROWS)
@@ -298,7 +298,7 @@ def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _deliver(job: Job, items: Iterator[tuple[int, Item]]) -> Iterator[tuple[int, Sequence[Answer]]]:
-    """Give answers to the caller and messages to the job."""
+    """Pass answers to the caller and messages to the job."""
     marks: list[int] = []
     job.stats.events = job.stats.triples = 0  # drops the counts of running tasks
     for query, item in items:

@@ -2,7 +2,7 @@
 
 A bounded frame is sorted by (stream, time, k, event, graph), so that tasks can number events of
 equal time. A streaming frame is grouped by stream; each group keeps the stream's clock. If idle
-streams must not hold the others back, one group keeps the clocks of all streams.
+streams must not hold back the others, one group keeps the clocks of all streams.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _both(one: Any, other: Any) -> Any:
 
 
 def _integers(frame: Any, time_unit: str) -> str | None:
-    """The unit of the times that a DataFrame gives as integers; None if they are timestamps."""
+    """The unit of a DataFrame's integer times; None if its times are timestamps."""
     from pyspark.sql.types import IntegralType
 
     fields = {f.name: f.dataType for f in frame.schema.fields}
@@ -200,7 +200,7 @@ class FrameMatching:
         return sorted(set(self.names.values()))
 
     def solved(self, iri: str, given: list[Row], clock: StreamClock) -> Iterator[pa.RecordBatch]:
-        """Packs and side rows of a batch's rows, which are sorted by time; moves the clock on."""
+        """Packs and side rows of a batch's rows, which are sorted by time; advances the clock."""
         stats, number, process = Stats(), self.streams.index(iri), ProcessCounts()
         bad: list[BadInput] = []
         late: list[LateEvent] = []
@@ -279,7 +279,7 @@ class FrameClock(StatefulProcessor):  # type: ignore[misc]
 
 @dataclass(slots=True)
 class FrameClocks(StatefulProcessor):  # type: ignore[misc]
-    """As `FrameClock`, for one group of all streams: idle streams do not hold the others back.
+    """As `FrameClock`, for one group of all streams: idle streams do not hold back the others.
 
     A stream is idle if it has had no row for `idle_ms` of Spark's processing time. A timer raises
     its watermark if no stream has new rows.
@@ -327,7 +327,7 @@ class FrameClocks(StatefulProcessor):  # type: ignore[misc]
                     self._handle.registerTimer(end)
 
     def _stored(self, iri: str, now: int) -> tuple[StreamClock, int]:
-        """A stream's clock, and when it last had a row (ms of processing time)."""
+        """A stream's clock, and the time of its last row (ms of processing time)."""
         known = self._clocks.getValue((iri,))
         if known is None:
             return StreamClock(self.delay_ms), now
@@ -353,7 +353,7 @@ def _by_stream(rows: Iterator[Any], names: Mapping[str, str]) -> dict[str, list[
 def _events(
     iri: str, rows: Sequence[Row], counter: InstantCounter, time_unit: str | None
 ) -> tuple[EventBatch, list[BadInput]]:
-    """The events of one stream's rows, with the rows' own k if given, and the bad rows."""
+    """The events of one stream's rows, with the rows' k if given, and the bad rows."""
     events: list[tuple[int, str | None, Sequence[Triple]]] = []
     given: list[int | None] = []
     bad: list[BadInput] = []

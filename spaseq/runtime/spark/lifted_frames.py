@@ -1,9 +1,9 @@
 """Stage 1 over DataFrames whose rows are events by a lift. Their columns stay Arrow columns.
 
-Rows go to Python once, and only their solutions go on: each partition numbers its events of equal
-time, and stage 2 adds those of other partitions. If the user names a column that orders such rows,
-Spark brings them together first. Then it needs their times, which Python finds in a pass before, if
-they are not simply a column.
+Rows go to Python once, and only their solutions continue: each partition numbers its events of
+equal time, and stage 2 adds the numbers of other partitions. If the user names a column that orders
+such rows, Spark first brings them together. Then it needs their times. If they are not simply a
+column, an earlier pass in Python finds them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from spaseq.runtime.spark.rows.stage_rows import (
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
 
 TIME = "spaseq time"
-"""The column with the time (ms) of each row's event; anything for a row that is none."""
+"""The column with the time (ms) of each row's event; arbitrary for a row without one."""
 
 _MOST_PARTITIONS = 1 << 20
 
@@ -56,12 +56,12 @@ _COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operat
 
 _SAFE = {f"{name}Type" for name in ("Byte", "Short", "Integer", "Long", "Double", "Boolean",
                                     "String", "Timestamp")}  # fmt: skip
-"""The types of Spark of which no value makes a row bad that has no solution."""
+"""Spark types whose values never make a row bad that has no solution."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrameRows:
-    """The lift of a DataFrame's rows, and how its stream is read."""
+    """The lift of a DataFrame's rows, and the reading options of its stream."""
 
     options: StreamOptions
     plan: LiftPlan
@@ -72,7 +72,7 @@ class FrameRows:
         return self.options.iri
 
     def maker(self, predicates: tuple[str, ...] | None) -> EventMaker:
-        """What makes the events, with the triples of these predicates only."""
+        """The factory of events, with the triples of these predicates only."""
         return EventMaker(self.plan, self.iri, limits=self.options.limits, asked=predicates)
 
     def timed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -87,7 +87,7 @@ class FrameRows:
     def events(
         self, batches: Iterator[pa.RecordBatch], on_bad: OnBad, number_from: object
     ) -> Iterator[EventBatch]:
-        """The events of rows at a place; `?_line` is refused, so their numbers do not matter."""
+        """The events of rows at a position; `?_line` is refused, so their numbers do not matter."""
         maker = self.maker(self.options.predicates)
         maker.number_after(number_from)
 
@@ -103,7 +103,7 @@ class FrameRows:
 class LiftedFrame:
     """A DataFrame, the source of its rows, and the column that orders rows of equal time.
 
-    `text` is the lift's.
+    `text` is the text of the lift.
     """
 
     frame: Any
@@ -112,7 +112,7 @@ class LiftedFrame:
     text: str
 
     def identity(self) -> list[str]:
-        """What must stay the same for a run to resume."""
+        """The parts that must stay the same for a run to resume."""
         digest = hashlib.sha256(self.text.encode()).hexdigest()
         return [digest, *([] if self.order is None else [self.order])]
 
@@ -120,7 +120,7 @@ class LiftedFrame:
         """The DataFrame with the columns that the lift reads, and the order's.
 
         Raises:
-            InputError: the lift reads a column that there is not.
+            InputError: the lift reads a missing column.
             UsageError: the lift reads row numbers, or there is no column for the order.
         """
         plan, where = self.rows.plan, f"stream <{self.rows.iri}>: the DataFrame"
@@ -139,7 +139,7 @@ class LiftedFrame:
         return frame
 
     def time_column(self) -> Any:
-        """The column of the rows' times, in ms; None if it is not simply a column."""
+        """The column of the rows' times, in ms; None if no single column has them."""
         from pyspark.sql import functions as sf
         from pyspark.sql.types import IntegralType, TimestampType
 
@@ -153,7 +153,7 @@ class LiftedFrame:
         return sf.col(_quoted(column)).cast("bigint") if isinstance(of, IntegralType) else None
 
     def _tests(self) -> Iterator[Any]:
-        """FILTERs of the lift that Spark evaluates alike, if they can hide no bad row."""
+        """FILTERs of the lift that Spark evaluates equally, if they can hide no bad row."""
         from pyspark.sql import functions as sf
         from pyspark.sql.types import DoubleType, IntegralType
 
@@ -180,7 +180,7 @@ class LiftedFrame:
 
 
 def lifted_solutions(given: LiftedFrame, solve: BoundedSolve, number: int) -> Any:
-    """Stage 1 of a bounded run: the DataFrame of solution rows for one of rows.
+    """Stage 1 of a bounded run: the DataFrame of solution rows for a DataFrame of rows.
 
     `number` counts the lifted DataFrames of a run.
     """
@@ -234,8 +234,8 @@ class FrameRowSolve:
 class PartSolve:
     """Stage 1 of a bounded run over a part of a stream, which may overlap with others in time.
 
-    `number` is that of the stream, among the streams that have parts. `place` is the part's place
-    in its stream.
+    `number` is the number of the stream, among the streams with parts. `place` is the part's
+    position in its stream.
     """
 
     solve: BoundedSolve
@@ -264,7 +264,7 @@ class PartSolve:
 
 
 STORED_DDL = "stream string, time bigint, k int, event string, graph binary"
-"""Rows of a streaming DataFrame: those of a table are Arrow bytes in the place of the graph."""
+"""Rows of a streaming DataFrame; rows of a table have Arrow bytes in place of the graph."""
 
 _STORED = pa.schema(
     [
@@ -278,7 +278,7 @@ _STORED = pa.schema(
 
 
 def stored_rows(given: LiftedFrame) -> Any:
-    """The DataFrame of `STORED_DDL` rows for a streaming one of rows."""
+    """The DataFrame of `STORED_DDL` rows for a streaming DataFrame of rows."""
     iri = given.rows.iri
 
     def stored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -294,7 +294,7 @@ def stored_rows(given: LiftedFrame) -> Any:
 def events_of_stored(
     source: FrameRows, order: str | None, stored: Sequence[bytes], on_bad: OnBad
 ) -> Iterator[EventBatch]:
-    """The events of tables in order of time; those of equal time in the order of a column."""
+    """The events of tables in order of time; a column orders events of equal time."""
     whole, stored_bytes = pa.concat_tables(map(_table, stored)), [*map(bytes, stored)]
     if order is not None:
         whole = whole.sort_by([(order, "ascending")])
@@ -340,7 +340,7 @@ def _table(stored: bytes) -> pa.Table:
 
 
 def tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of batches in batches of at least `table_rows` rows, as far as there are some."""
+    """The rows of batches in batches of at least `table_rows` rows, where there are enough."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         if len(batch):

@@ -1,7 +1,7 @@
 """A bounded run in a session whose workers are on the driver's machine.
 
-The rows between the stages, and the answers, lie in files of the run's directory. Each stage is one
-Spark job that returns only where the rows are: Spark neither shuffles nor sorts.
+The rows between the stages, and the answers, are in files of the run's directory. Each stage is one
+Spark job that returns only the positions of the rows: Spark neither shuffles nor sorts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Given = TypeVar("Given")
 T = TypeVar("T")
 
 SHARE = 4
-"""With many queries, each has at most this part of the rows of a task."""
+"""With many queries: maximum share of a query in the rows of a task."""
 
 
 class FoundRows(NamedTuple):
@@ -68,7 +68,7 @@ def found_in_files(spark: Any, solve: BoundedSolve, directory: Path, time_scan: 
     Args:
         spark: the session.
         solve: stage 1.
-        directory: must last until the answers are read.
+        directory: a directory that lasts until the answers are read.
         time_scan: whether streams that seem to be in order of time are scanned for times first.
 
     Raises:
@@ -115,7 +115,7 @@ def _parts(pieces: Iterable[StoredPiece], parts: int) -> list[list[StoredPiece]]
 
 
 def _undivided(pieces: Sequence[StoredPiece], parts: int) -> Iterator[StoredPiece]:
-    """The pieces, with one bucket for all rows of a group that has few; the tasks take turns."""
+    """The pieces, with one bucket for all rows of a small group; the tasks take turns."""
     of_group: dict[int, list[StoredPiece]] = {}
     for piece in pieces:
         of_group.setdefault(piece.group, []).append(piece)
@@ -144,6 +144,6 @@ def _each(spark: Any, task: Callable[[Given], T], items: Sequence[Given]) -> lis
     with worker_python(spark), worker_variables(context, task_variables()):
         numbers = context.parallelize(range(len(items)), len(items))
         results = numbers.map(lambda number: task(items[number]))
-        results.id()  # notes the workers' Python and variables
+        results.id()  # records the workers' Python and variables
     results_in_order: list[T] = results.collect()
     return results_in_order

@@ -64,7 +64,7 @@ class WholeRun:
         numbers = {plan.identity.name: number for number, plan in enumerate(job.plans)}
         side = SideRows(OUTPUT, 0)
         try:
-            last: tuple[int, Sequence[Answer]] = (0, ())  # what is reported at the end
+            last: tuple[int, Sequence[Answer]] = (0, ())  # reported at the end
             for number, answers in chain(run_batches(job), [last]):
                 if answers:
                     yield answer_rows(number, answers)
@@ -81,14 +81,14 @@ class WholeRun:
 
 
 FEW_ROWS = 1_000_000
-"""Up to this many rows, one task answers sooner than several could exchange their solutions."""
+"""Number of rows up to which one task is faster than several, which exchange their solutions."""
 
 FEW_CORES = 2
-"""Up to this many cores, exchanging solutions costs more time than working side by side saves."""
+"""Number of cores up to which exchanging solutions costs more than parallel work saves."""
 
 
 def in_one_task(spark: Any, scans: Sequence[ParquetScan], solve: BoundedSolve) -> bool:
-    """Whether one task is to do a whole run: if there are few cores, or little to read."""
+    """Whether one task should do a whole run: with few cores, or a small input."""
     if spark.sparkContext.defaultParallelism <= FEW_CORES:
         return True
     return not solve.streams and sum(scan.rows for scan in scans) <= FEW_ROWS

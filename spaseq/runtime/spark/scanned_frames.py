@@ -1,9 +1,9 @@
-"""DataFrames that only scan Parquet files, which tasks then read themselves.
+"""DataFrames that only scan Parquet files; tasks read the files directly.
 
-Java would read the rows and hand them to Python, which takes longer than all that Python does with
-them. A DataFrame is such a scan if its plan has a relation of files and projections of columns, and
-nothing else. All that could make Spark's values differ from pyarrow's is looked at: the session's
-settings, and the footers of all files. What is not known to be alike, Spark reads.
+Java would read the rows and pass them to Python, which takes longer than all of Python's work with
+them. A DataFrame is such a scan if its plan has only a relation of files and projections of
+columns. The session's settings and the footers of all files are checked for differences between
+Spark's values and pyarrow's. In case of doubt, Spark reads.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _same_fields(spark: st.StructType, arrow: pa.DataType) -> bool:
 
 
 def leaf_paths(name: str, kind: pa.DataType) -> Iterator[str]:
-    """The columns of Parquet that a field has, if its lists are written as the format says."""
+    """The Parquet columns of a field, if its lists follow the format."""
     if pa.types.is_struct(kind):
         for number in range(kind.num_fields):
             inner = kind.field(number)
@@ -94,7 +94,7 @@ def leaf_paths(name: str, kind: pa.DataType) -> Iterator[str]:
 
 
 def has_dates(kind: st.DataType) -> bool:
-    """Whether values may be days or times, of which old versions of Spark wrote others."""
+    """Whether values may be days or times; old versions of Spark wrote these otherwise."""
     match kind:
         case st.ArrayType():
             return has_dates(kind.elementType)
@@ -106,7 +106,7 @@ def has_dates(kind: st.DataType) -> bool:
 def is_chunk_same(chunk: Any, logical: str) -> bool:
     """Whether values of a column of a row group are equal, too; `logical` is the column's type.
 
-    Spark refuses milliseconds that are no microseconds in 64 bits.
+    Spark refuses milliseconds that do not fit 64 bits as microseconds.
     """
     if "milliseconds" not in logical or chunk.num_values == 0:
         return True
@@ -131,7 +131,7 @@ _PARTS = {
     "fileFormat": _FILES + "parquet.ParquetFileFormat",
     "location": _FILES + "InMemoryFileIndex",
 }
-"""The classes of the parts of a scan that is understood."""
+"""The Java classes of a recognised scan."""
 
 _OFF = (
     "spark.sql.files.ignoreCorruptFiles",
@@ -145,23 +145,23 @@ _CORRECTED = (
 )
 
 _MOST_FILES = 1_000
-"""With more files, looking at all of them first would take long."""
+"""With more files, checking all of them first would take long."""
 
 _CODECS = {"UNCOMPRESSED": None, "SNAPPY": "snappy", "GZIP": "gzip", "ZSTD": "zstd",
            "BROTLI": "brotli", "LZ4": "lz4", "LZ4_RAW": "lz4_raw"}  # fmt: skip
 
 _CHARACTERS = "__CHAR_VARCHAR_TYPE_STRING"
-"""What the metadata of a column of a fixed length has."""
+"""Metadata keys of a column of fixed length."""
 
 
 class _NoScan(Exception):
-    """The DataFrame is no scan that is understood; the text says why."""
+    """The DataFrame is not a recognised scan; the text gives the reason."""
 
 
 def scan_of(given: LiftedFrame) -> ParquetScan | None:
-    """The files of a DataFrame that is a scan of them; None if Spark must read its rows.
+    """The files of a DataFrame that is a scan; None if Spark must read its rows.
 
-    The log says which.
+    The log gives the decision.
 
     Raises:
         InputError, UsageError: as `LiftedFrame.selected`.
@@ -241,7 +241,7 @@ def _check_settings(spark: Any) -> None:
 
 
 def _files(listed: Any) -> Iterator[tuple[str, int]]:
-    """(path, bytes) of the files, as they were when the DataFrame was made."""
+    """(path, bytes) of the files at the creation of the DataFrame."""
     count = listed.size()
     if count > _MOST_FILES:
         raise _NoScan(f"it has more than {_MOST_FILES} files")
@@ -288,7 +288,7 @@ def _scanned(given: LiftedFrame, rebased: bool, file: tuple[str, int]) -> Scanne
 
 
 def _leaves(given: LiftedFrame, schema: pa.Schema, path: str, int96: set[str]) -> set[str]:
-    """The columns of Parquet that the lift reads, all of the DataFrame's types."""
+    """The Parquet columns that the lift reads, all of the DataFrame's types."""
     fields, types = given.rows.plan.fields, {f.name: f for f in given.frame.schema}
     if len({name.lower() for name in schema.names}) < len(schema.names):
         raise _NoScan(f"columns of {path} have the same name")
@@ -313,9 +313,9 @@ def _leaves(given: LiftedFrame, schema: pa.Schema, path: str, int96: set[str]) -
 
 
 def _may_be_old(metadata: Any, rebased: bool) -> bool:
-    """Whether a version of Spark has written the file whose times are of the Julian calendar.
+    """Whether a version of Spark that uses the Julian calendar for times may have written the file.
 
-    Files that do not say so are read as the session is set.
+    For files that do not say it, the session's setting decides.
     """
     known = metadata.metadata or {}
     version = known.get(b"org.apache.spark.version")

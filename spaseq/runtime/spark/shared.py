@@ -1,4 +1,4 @@
-"""Code on Spark's driver that bounded runs, followed runs and DataFrames of events share."""
+"""Driver code that bounded runs, followed runs and DataFrames of events share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spaseq.runtime.spark.rows.stage_rows import Message
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 
 KB_FILE = "spaseq-kb-"
-"""The names of stored knowledge bases begin with this; their hash follows."""
+"""Prefix of the names of stored knowledge bases; their hash follows."""
 
 
 def ship_functions() -> None:
@@ -32,13 +32,13 @@ def ship_functions() -> None:
 def store_knowledge(spark: Any, knowledge: KnowledgeBase, directory: Path) -> StoredKnowledge:
     """Save a knowledge base where workers can open it.
 
-    Locally that is a file in `directory`; a cluster gets the file through Spark. A damaged file
-    that is there already is replaced.
+    Locally that is a file in `directory`; a cluster gets the file through Spark. It replaces a
+    damaged file.
     """
     name = f"{KB_FILE}{knowledge.hash}"
     path = directory / name
     if not _is_stored(path):
-        # A killed process must not leave half a file under a name that promises its content.
+        # A killed process must not leave an incomplete file under a name that promises its content.
         unfinished = directory / f".{name}.{os.getpid()}"
         _save(knowledge, unfinished)
         unfinished.replace(path)
@@ -50,7 +50,7 @@ def store_knowledge(spark: Any, knowledge: KnowledgeBase, directory: Path) -> St
 
 
 def _is_stored(path: Path) -> bool:
-    """Whether a whole knowledge base is at a path."""
+    """Whether a complete knowledge base is at a path."""
     try:
         KnowledgeBase.open(path)
     except InputError:
@@ -59,7 +59,7 @@ def _is_stored(path: Path) -> bool:
 
 
 def _save(knowledge: KnowledgeBase, path: Path) -> None:
-    """Put the compiled form at a path; as a link to the cached file, if possible."""
+    """Save the compiled form at a path; as a link to the cached file, if possible."""
     if knowledge.file is not None:
         try:
             os.link(knowledge.file, path)

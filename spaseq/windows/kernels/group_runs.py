@@ -1,10 +1,10 @@
-"""Rows enter and leave the groups of a window, and the groups that change are given out.
+"""Rows enter and leave the groups of a window; the output has the changed groups.
 
 A number is m * 2**(shift - SCALE) with a whole m below 2**60. Its group adds it to a sum of whole
 multiples of 2**-SCALE, in LIMBS digits of 32 bits. An int64 holds each digit, so carries wait until
-somebody reads the sum: rows add and leave exactly, in any order. This is the small superaccumulator
-of Neal (arXiv:1505.05571), for the exponents that measurements have. Decimals have a sum of their
-own, of whole multiples of 10**-PLACES. Numbers beyond count as OTHER.
+the sum is read: rows add and leave exactly, in any order. This is the small superaccumulator of
+Neal (arXiv:1505.05571), for the exponents of measurements. Decimals have a separate sum, of whole
+multiples of 10**-PLACES. Numbers beyond count as OTHER.
 """
 
 from __future__ import annotations
@@ -305,7 +305,7 @@ def _leave_queues(
 
 @inlined_device_function
 def _terms(numbers: Int64s, operand: int, group: int) -> int:
-    """How many values a sum of a group has."""
+    """Number of values in a sum of a group."""
     size = 0
     for kind in range(NONE + 1, KINDS):
         size += numbers[operand, group, BOTH + kind]

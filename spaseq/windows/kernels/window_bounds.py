@@ -1,4 +1,4 @@
-"""Where windows begin among rows in order of time."""
+"""The starts of windows among rows in order of time."""
 
 from __future__ import annotations
 

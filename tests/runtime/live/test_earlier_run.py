@@ -1,4 +1,4 @@
-"""What an earlier run has left: logs older than the state are refused, other states made anew."""
+"""What an earlier run has left: logs older than the state are refused, others are rebuilt."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_state_of_another_version_is_made_anew(
         order += server.notes
         server.kill() if kills else server.run.stop()
     # A run that is killed may not have saved its state yet.
-    assert 2 <= sum("was made anew" in note for note in order) < len(range(0, len(given), 100))
+    assert 2 <= sum("was rebuilt" in note for note in order) < len(range(0, len(given), 100))
     assert StreamLog(server.run._loop.directory.stream(IRI)).log.first > 0
     found = [json.loads(line) for line in lines(server.out)]
     for name, text in queries.items():
@@ -176,7 +176,7 @@ def test_a_directory_of_an_early_version_goes_on(tmp_path: Path) -> None:
     server.run.stop()
     assert found == wanted
     assert [note for note in server.notes if "another version" in note] == [
-        f"{tmp_path / 'state' / 'state'} is of another version of spaseq: the state is made anew "
+        f"{tmp_path / 'state' / 'state'} is of another version of spaseq: the state is rebuilt "
         "from the logs as they are"
     ]
 
@@ -207,7 +207,7 @@ def test_lost_partial_matches_of_an_early_version_are_told(
 def test_a_killed_run_goes_on_making_its_state_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed while the state is made anew, the next run makes it anew from the same point."""
+    """Killed while the state is rebuilt, the next run rebuilds it from the same point."""
     given = events(300)
     run(tmp_path, given[:200])
     monkeypatch.setattr(live_directory, "STATE_FORMAT", [0, 0])

@@ -1,1 +1,1 @@
-"""Compiled code over batches that every compiled evaluator uses."""
+"""Compiled code over batches that all compiled evaluators use."""

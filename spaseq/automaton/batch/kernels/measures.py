@@ -1,4 +1,4 @@
-"""The order of a batch's rows, and what windows measure of them."""
+"""The order of a batch's rows, and the measures of windows."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def positions(
         passed: [partitions, 2] instants and events of each partition so far; updated.
         ordinal: [n] written: the number of the row's instant in its partition.
         before: [n] written: the partition's events before the instant.
-        after: [n] written: the same, with the events of the instant.
+        after: [n] written: `before`, plus the events of the instant.
     """
     n = len(slot)
     seen[:] = -1

@@ -2,7 +2,7 @@
 
 The partitions are in a hash table with open addressing: `keys` int64 [slots] has their numbers, 0
 where a slot is free, and `latest` int64 [slots, required GPMs] their times (ms). The number of
-slots is a power of two, and more than that of partitions.
+slots is a power of two, greater than the number of partitions.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def note_latest(
     latest: Int64s,
     used: Int64s,
 ) -> int:
-    """Note some rows; give the time (ms) of the last one with all required GPMs shortly before it.
+    """Record rows; return the time (ms) of the last one with all required GPMs shortly before it.
 
     Args:
         time: [n] in ms, ascending.
         gpm: [n] the GPM of each row, -1 for a bare event.
         key: [n] the number of each row's partition.
-        steps: by GPM, the number of a required GPM, or -1; the last is that of bare events.
-        length: the most milliseconds between a row and the required ones before it.
+        steps: by GPM, the number of a required GPM, or -1; the last entry is for bare events.
+        length: maximum milliseconds between a row and the required ones before it.
         keys, latest: the table, with n free slots at least.
         used: [1] the number of partitions in the table.
     """
@@ -71,7 +71,7 @@ def move_latest(
 ) -> int:
     """Copy partitions to an empty table, unless their last time lies before a time (ms).
 
-    Gives the number of these partitions.
+    Returns the number of these partitions.
     """
     count = 0
     for old in range(len(keys)):
@@ -88,7 +88,7 @@ def move_latest(
 
 
 FAR = 2**61
-"""A time (ms) that is near no row's."""
+"""A time (ms) that is near no row."""
 
 
 @lean_kernel
@@ -104,12 +104,12 @@ def note_near(
     """Add to `near` the required GPMs that have a solution shortly before or after a row.
 
     Args:
-        direction: 1 for solutions before a row or at its place, -1 for those after it.
+        direction: 1 for solutions before a row or at its position, -1 for solutions after it.
         time: [n] in ms, ascending in each partition.
         step: [n] the number of a required GPM, below 62, or -1.
         partition: [n] the partition of each row.
         last: [partitions, required GPMs] scratch, filled with `FAR`.
-        length: the most milliseconds between two rows of a partition that are near each other.
+        length: maximum milliseconds between two rows of a partition that are near each other.
         near: [n] output; bit i stands for required GPM i.
     """
     required = last.shape[1]
@@ -129,7 +129,7 @@ _BITS, _KEPT_BITS = 2**62 - 1, 31
 
 @inlined_device_function
 def _mark(partition: int, slice_: int, marks: int) -> int:
-    """Which of `marks` marks a partition and a slice of time have."""
+    """The number, among `marks`, of the mark of a partition and a slice of time."""
     mixed = (partition * _PLACES + slice_ * _SLICES) & _BITS  # the same if products are not cut off
     return (mixed >> _KEPT_BITS) & (marks - 1)
 
@@ -141,7 +141,7 @@ def mark_solutions(time: Int64s, partition: Int64s, width: int, marks: Bools) ->
     Args:
         time: [n] in ms.
         partition: [n] a number for the partition of each.
-        width: of a slice (ms); rows that are near each other are not farther apart.
+        width: the width of a slice (ms); rows that are near each other are not farther apart.
         marks: [a power of two, at most 2^31] output.
     """
     for row in range(len(time)):
@@ -151,6 +151,6 @@ def mark_solutions(time: Int64s, partition: Int64s, width: int, marks: Bools) ->
 
 @lean_kernel
 def marked_rows(time: Int64s, partition: Int64s, width: int, marks: Bools, kept: Bools) -> None:
-    """Set in `kept` [n] the rows that have a mark which `mark_solutions` has set."""
+    """Set in `kept` [n] the rows whose mark `mark_solutions` has set."""
     for row in range(len(time)):
         kept[row] |= marks[_mark(partition[row], time[row] // width, len(marks))]

@@ -38,7 +38,7 @@ def note_rows(
     before: Int64s,
     after: Int64s,
 ) -> int:
-    """Add the solutions of a negated GPM, and note for each row between which of them it lies.
+    """Add the solutions of a negated GPM, and record for each row the solutions around it.
 
     Args:
         slot, gpm, time_ms, k, number: the columns of `OrderedRows`.
@@ -105,8 +105,8 @@ def drop_violated(
     """Write 0 for the matches beside which a negated step matches.
 
     Args:
-        pointer: [m] where the check begins: `before` of the row behind the step, or for a step in
-            last place `after` of the last row. See `note_rows`.
+        pointer: [m] the beginning of the check: `before` of the row behind the step, or for a step
+            in last place `after` of the last row. See `note_rows`.
         slot: [m].
         since: [m] the check ends at this solution; below `base` if at none. It is `after` of the
             row in front of a step between two steps.

@@ -46,7 +46,9 @@ class SeenKinds(Stateful):
         self.kinds: dict[str, set[int]] = {n.name: set() for n in self.numbers}
 
     def add(self, kinds: Mapping[str, set[int]]) -> bool:
-        """Add kinds of bound terms by the name of a number; whether float64 still decides all."""
+        """Add kinds of bound terms by the name of a number; return whether float64 still decides
+        all.
+        """
         is_new = False
         for name, added in kinds.items():
             seen = self.kinds[name]

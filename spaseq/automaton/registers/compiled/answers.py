@@ -19,15 +19,17 @@ from spaseq.expr.env import Env, PlainEnv
 from spaseq.records import record
 
 _FEW, _MOST = 1 << 12, 1 << 18
-"""Places of the table at the start, and while an instant needs no more."""
+"""Initial places of the table, while an instant needs no more."""
 
 _MOST_OF_RUNS = 1 << 15
-"""The latter where tests depend on whole runs, which stay in memory as long as their answers."""
+"""The same where tests depend on whole runs, which stay in memory as long as their answers."""
 
 
 @record
 class _Asked(PlainEnv):
-    """What FILTERs see of a solution and a run: terms, terms before, and times (ms) by name."""
+    """The variables that FILTERs see of a solution and a run: terms, PREV terms, and times (ms) by
+    name.
+    """
 
     own: Mapping[str, str | None]
     before: Mapping[str, str | None]
@@ -51,7 +53,7 @@ class AskedAnswers:
     """The table of answers.
 
     `terms` has the ids of the terms of each variable. `replayed` are the runs, if tests depend on
-    all that a run has taken.
+    whole runs.
     """
 
     def __init__(
@@ -79,7 +81,7 @@ class AskedAnswers:
                     for i, n in enumerate(test.of_own)
                     if n.by_term
                 ]
-        self._lacked = -1  # the row at which the table was too small last
+        self._lacked = -1  # the row at which the table was last too small
         self.arrays = self._empty(_FEW if tables.asked else 1)
 
     def _empty(self, places: int) -> Arrays:
@@ -95,17 +97,17 @@ class AskedAnswers:
         )
 
     def forget(self) -> None:
-        """Forget all answers: ids of terms may now stand for others."""
+        """Drop all answers: ids of terms may be reused."""
         if self._tests:
             self.arrays = self._empty(len(self.arrays[1]))
 
     def forget_runs(self) -> None:
-        """Forget all answers that depend on runs: they now have other numbers."""
+        """Drop all answers that depend on runs, whose numbers have changed."""
         if self._replayed is not None:
             self.forget()
 
     def answer(self, row: int, node: Int64s) -> None:
-        """Answer the tests that were noted at a row; `node` has the nodes of all runs."""
+        """Answer the tests recorded at a row; `node` has the nodes of all runs."""
         key, answer, noted, size = self.arrays
         asked = noted[: size[kernel.NOTED]]
         places, numbers = asked.tolist(), key[asked].tolist()
@@ -130,7 +132,7 @@ class AskedAnswers:
         return all(condition(env) for condition in self._filters[number])
 
     def _solution(self, number: int, numbers: list[int]) -> tuple[int, Values, int]:
-        """A run, and the values and the time (ms) of the solution that it is to take."""
+        """A run, and the values and the time (ms) of the offered solution."""
         test = self._tests[number]
         values: list[str | None] = [None] * self._widths[number]
         for column, variable, i in self._columns[number]:
@@ -141,7 +143,7 @@ class AskedAnswers:
         return run, tuple(values), time_ms
 
     def _runs(self, noted: list[list[int]]) -> Iterator[int]:
-        """The runs that noted tests depend on."""
+        """The runs on which recorded tests depend."""
         for test, *numbers in noted:
             if self._tests[test].taken is not None:
                 yield numbers[len(self._tests[test].of_own)]
@@ -150,7 +152,7 @@ class AskedAnswers:
         return self._terms[variable].key(number)[0]
 
     def _make_room(self, row: int) -> None:
-        """An empty table, larger if it still may grow, or if one instant does not fit."""
+        """An empty table; larger if it may still grow, or if one instant does not fit."""
         places = len(self.arrays[1])
         most = _MOST if self._replayed is None else min(_MOST, _MOST_OF_RUNS)
         if places < most or row == self._lacked:
@@ -160,7 +162,7 @@ class AskedAnswers:
 
 
 def _seen(test: AskedTest, numbers: list[int], term: Callable[[str, int], str | None]) -> _Asked:
-    """What the FILTERs of a test see, given the numbers that it depends on."""
+    """The variables that the FILTERs of a test see, given the numbers that it depends on."""
     terms: dict[str, str | None] = {}
     before: dict[str, str | None] = {}
     times: dict[str, int] = {}

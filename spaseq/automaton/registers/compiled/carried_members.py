@@ -1,6 +1,6 @@
 """The members of a family whose partial matches begin with their member.
 
-No partition is of one member then: the first solution of a run says whose it is.
+Partitions do not belong to a member then: the first solution of a run has the member.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from spaseq.compiled.arrays import Bools, Int64s
 
 
 class CarriedMembers:
-    """Tells whose the runs are; `variable` has the member in their first solutions."""
+    """The members of runs; `variable` has the member in their first solutions."""
 
     def __init__(self, runs: RunState, builder: MatchBuilder, variable: str) -> None:
         self._runs, self._builder, self.variable = runs, builder, variable
 
     def counts(self, lowest: int) -> Counter[Member]:
-        """How many runs of each member wait that began at the measure `lowest` or later."""
+        """Number of waiting runs of each member that began at the measure `lowest` or later."""
         firsts = self._runs.first_rows()[self._runs.waiting(lowest)]
         numbers, counts = np.unique(firsts, return_counts=True)
         found = Counter[Member]()

@@ -1,7 +1,7 @@
 """FILTERs between steps as edge tests: comparisons of two numbers.
 
 A FILTER is partially evaluated for each edge of its GPM, because an edge knows whether a repetition
-has begun. What remains must be a conjunction of comparisons. An error counts as false. A compared
+has begun. The rest must be a conjunction of comparisons. An error counts as false. A compared
 number may be computed from the value of one variable, once for each solution. Or it is an aggregate
 over the repetitions of a loop so far, which a register accumulates. Times of events (NOW and
 TIMESTAMP) and their differences are compared in milliseconds.
@@ -142,7 +142,7 @@ class RunningValue:
 
     @property
     def place(self) -> Literal["run", "solution", "both"]:
-        """Where the number is to be found."""
+        """The place of the number."""
         if self.begins:
             return "solution"
         return "run" if self.ended or self.function == "FIRST" else "both"
@@ -161,8 +161,8 @@ class Number:
     A `running` number is an aggregate that a register accumulates. A `measure` needs no variable:
     the time (ms) of the event, the number of its instant, a mark that is NaN until a register is
     marked, or a count of the repetitions of the step whose number is `variable`; `plus` is added
-    to it. A `constant` is `plus`. For a candidate of a bracket behind `;`, `begin` is the row at
-    which its first instant begins, and `earliest` is that of the earliest complete candidate of a
+    to it. A `constant` is `plus`. For a candidate of a bracket behind `;`, `begin` is the first row
+    of its first instant, and `earliest` is the same row of the earliest complete candidate of a
     bracket behind the run.
     """
 
@@ -181,18 +181,18 @@ class Number:
 
     @property
     def base(self) -> Number:
-        """The number of a solution that a running number is made of; else this number."""
+        """The number of a solution from which a running number is made; else this number."""
         if self.running == "COUNT" or self.measure == "count":
             return ONE
         return Number(self.variable) if self.running else self
 
 
 BEGIN = Number("", measure="begin")
-"""Where the candidate begins that a run belongs to."""
+"""The row at which the candidate of a run begins."""
 
 
 def earliest_of(place: int) -> Number:
-    """Where the earliest candidate begins of one of the brackets behind `;` that follow a state."""
+    """The first row of the earliest candidate of a bracket behind `;` that follows a state."""
     return Number(str(place), measure="earliest")
 
 
@@ -223,7 +223,7 @@ class EdgeTest:
 
     @property
     def of_count(self) -> bool:
-        """Whether it looks at a count of the run alone, so that it decides where the run waits."""
+        """Whether it depends only on a count of the run, so that it decides where the run waits."""
         return self.left.measure == "count"
 
     @property
@@ -233,7 +233,7 @@ class EdgeTest:
 
     @property
     def by_value(self) -> bool:
-        """Whether it compares terms by value, so that their kinds decide whether float64 can."""
+        """Whether it compares terms by value, so that float64 may be inexact for their kinds."""
         left = self.left
         return not (left.by_term or left.measure) and left.offset_ms is None
 
@@ -254,10 +254,10 @@ class AskedTest:
     """FILTERs that are evaluated in Python, once for the same terms and times.
 
     They depend on `of_own`, ids of terms and a time of the solution, and on `of_run`, those of the
-    run. There, the id of a variable that the solution binds, too, is the value before: PREV, or
-    what holds if the solution leaves the variable unbound. Or they depend on all that the run has
-    taken: then `taken` has the ids of the edge that takes the solution, and of the edge inside its
-    bracket. `late`: the FILTERs are the late ones of that edge.
+    run. There, the id of a variable that the solution also binds is the value before: PREV, or the
+    value if the solution leaves the variable unbound. Or they depend on the whole run: then `taken`
+    has the ids of the edge that takes the solution, and of the edge inside its bracket. `late`: the
+    FILTERs are the late ones of that edge.
     """
 
     conditions: tuple[ast.Expr, ...]
@@ -318,7 +318,7 @@ def with_asked(gpms: Sequence[GpmColumns], variables: frozenset[str]) -> list[Gp
 
 
 def tests_of(condition: ast.Expr, lookup: Lookup) -> EdgeTests | None:
-    """The tests that a FILTER comes down to at an edge; None if it cannot hold there.
+    """Reduce a FILTER to tests at an edge; None if it cannot hold there.
 
     Raises:
         NoKernel: the FILTER is more than a conjunction of such tests.
@@ -440,7 +440,7 @@ def _computed(
 
 
 def _of_two(op: Operator, left: RunningValue, right: RunningValue) -> EdgeTests:
-    """The comparison of two aggregates, one of which stays as it is when a solution is taken."""
+    """The comparison of two aggregates, one of which the solution does not change."""
     if left.place == "both":
         left, op, right = right, FLIPPED[op], left
     if left.place == "both":

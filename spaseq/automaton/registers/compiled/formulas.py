@@ -17,7 +17,7 @@ from spaseq.rdf.columns.term_columns import UNBOUND, NumberColumn, TermColumn
 from spaseq.rdf.terms.number_kinds import DATE_TIME, DOUBLE, OTHER
 
 _REMEMBERED = 1 << 14
-"""Terms whose results a formula remembers."""
+"""Maximum number of terms whose results a formula caches."""
 
 
 class Formula:

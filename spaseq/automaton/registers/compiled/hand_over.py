@@ -107,7 +107,7 @@ class _HandOver:
     ) -> Candidate:
         """The candidate that a run with a path belongs to, or may begin.
 
-        Where the earliest complete one begins matters only to those that begin there.
+        The beginning of the earliest complete one matters only to candidates that begin there.
         """
         rivals = self._rivals.setdefault(waiting.bracket, Rivals())
         if waiting.first == len(path):
@@ -118,7 +118,7 @@ class _HandOver:
         return Candidate(rivals, (time, k))
 
     def _judged(self, judged: JudgedMatches) -> None:
-        """What checks of matches look back at, and the matches that wait."""
+        """The history for checks of matches, and the waiting matches."""
         for key, history in judged.histories().items():
             self._sequencer.partition(key).look_back(history)
         for key, (path, origin) in judged.pending():
@@ -167,7 +167,7 @@ class _HandOver:
 def _may_leave(
     program: Program, tables: RunTables, runs: RunState, run: WaitingPath, way: Edge | Acceptance
 ) -> bool:
-    """Whether nothing can be one more repetition of the greedy loop that a run waits to leave.
+    """Whether no solution can be one more repetition of the greedy loop that a run waits to leave.
 
     Either UNTIL forbids it, or the loop repeats under `,` and the next instant has passed.
     """

@@ -1,9 +1,9 @@
 """Matches of the register kernel that Python judges.
 
 The kernel runs the sequence without the negated steps and loops that it cannot test. These only
-take matches away. So each match that it finds is taken through the automaton once more, and its
-negated steps, greedy loops and UNTIL are looked for among the solutions of their GPMs. Nor does the
-kernel know whether the operands of AND take one event that they must not share.
+remove matches. So each match passes through the automaton once more, and its negated steps, greedy
+loops and UNTIL are checked against the solutions of their GPMs. The check also finds events that
+the operands of AND must not share.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from spaseq.rdf.columns.term_columns import distinct
 from spaseq.stateful import Stateful
 
 _Path = tuple[list[tuple[Edge, Edge, Row]], int]
-"""What a match has taken, as `RegisterEvaluator.judged` reads it, and the measure of its begin."""
+"""The solutions of a match, as `RegisterEvaluator.judged` reads them, and the measure of its begin.
+"""
 
 
 class JudgedMatches(Stateful):
@@ -61,7 +62,7 @@ class JudgedMatches(Stateful):
     # --- a batch ----------------------------------------------------------------------------------
 
     def begin(self, rows: OrderedRows, slots: int, numbers: Float64s = NO_NUMBERS) -> None:
-        """Begin a batch of n rows, whose solutions checks look for from now on."""
+        """Begin a batch of n rows, whose solutions checks use from now on."""
         self._number = rows.number
         checked = np.isin(rows.gpm, self._gpms)
         known = self._builder.rows(rows.number + np.flatnonzero(checked))
@@ -136,7 +137,7 @@ class JudgedMatches(Stateful):
     def _judged(
         self, matches: ClosingMatches
     ) -> Iterator[list[tuple[RegisterEvaluator, PartitionMatch]]]:
-        """What is left of each match, before steps in last place are looked for.
+        """The remains of each match before the check of steps in last place.
 
         Each must be used before the next one, as one evaluator judges all.
         """
@@ -146,7 +147,7 @@ class JudgedMatches(Stateful):
             yield [(evaluator, match) for match in evaluator.judged(path, origin)]
 
     def _paths(self, matches: ClosingMatches) -> Iterator[tuple[int, _Path]]:
-        """(the slot, what it has taken) of each match."""
+        """(the slot, the solutions) of each match."""
         rows, begin = self._builder.rows(distinct(matches.rows)), 0
         assert matches.edges is not None
         numbers, edges = matches.rows.tolist(), matches.edges.tolist()
@@ -159,10 +160,10 @@ class JudgedMatches(Stateful):
             yield self._frame.slot_of(own[0]), (path, origin)
             begin = end
 
-    # --- handing over -----------------------------------------------------------------------------
+    # --- hand-over --------------------------------------------------------------------------------
 
     def histories(self) -> dict[PartitionKey, EventHistory]:
-        """The solutions that checks may look for, by partition."""
+        """The solutions that checks may need, by partition."""
         keys, found = self._frame.keys.keys(), dict[PartitionKey, EventHistory]()
         for slot, history in self._histories.items():
             partition = self._frame.partition_of(keys[slot])
@@ -170,7 +171,7 @@ class JudgedMatches(Stateful):
         return found
 
     def pending(self) -> Iterator[tuple[PartitionKey, _Path]]:
-        """(the partition, what it has taken) of each match that waits for its window's close."""
+        """(the partition, the solutions) of each match that waits for its window's close."""
         keys = self._frame.keys.keys()
         for matches in self.waiting:
             for slot, path in self._paths(matches):
@@ -183,10 +184,10 @@ class JudgedMatches(Stateful):
         return isinstance(self._machine.window, Counted)
 
     def _needed(self, floor: int) -> int:
-        """The measure from which on solutions are needed.
+        """The measure from which solutions are needed.
 
         Matches that may still end began at `floor` or later, and a step in first place looks back
-        one window from there. A match that waits is judged when somebody asks.
+        one window from there. A waiting match is judged at the next request.
         """
         horizon, close = self._machine.window.horizon, self.waiting.next_close
         return (floor if close is None else min(floor, close - horizon)) - horizon
@@ -200,9 +201,9 @@ class JudgedMatches(Stateful):
         """Rows are kept by the store alone."""
 
     def idle(self, slots: int, floor: int) -> Indices:
-        """The slots below `slots` that no check needs, and no waiting match.
+        """The slots below `slots` that neither a check nor a waiting match needs.
 
-        Under WITHIN n EVENTS checks look back to the begin of a run, which waits in its slot.
+        Under WITHIN n EVENTS checks go back to the begin of a run, which waits in its slot.
         """
         idle, needed = np.ones(slots, np.bool_), self._needed(floor)
         if not self._counted:
@@ -214,7 +215,7 @@ class JudgedMatches(Stateful):
         return np.flatnonzero(idle)
 
     def release(self, slots: Indices) -> None:
-        """Let idle slots stand for other keys."""
+        """Release idle slots for other keys."""
         for slot in slots.tolist():
             self._histories.pop(slot, None)
 

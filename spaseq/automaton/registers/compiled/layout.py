@@ -126,7 +126,7 @@ def program_arrays(
         rows.add(edge, _bound(edge, gpms))
     for _ in closings:
         rows.add_closing()
-    table = rows.table()  # before the tests of negated GPMs, which belong to no edge's range
+    table = rows.table()  # before the tests of negated GPMs, which are in no edge's range
     killing: list[list[tuple[int, int, int]]] = [[] for _ in gpms]
     ways: tuple[TestedEdge | TestedClosing, ...] = (*edges, *closings)
     stopping = _stopping(ways, rows, registers, len(gpms))
@@ -156,7 +156,7 @@ def program_arrays(
 
 
 def _bound(edge: TestedEdge, gpms: Sequence[GpmColumns]) -> tuple[str, ...]:
-    """What the solutions of an edge bind, times of events included."""
+    """The variables that the solutions of an edge bind, times of events included."""
     times = last_time(edge.take.name), *map(last_step, edge.edge.operands)
     return (*gpms[edge.take.gpm].variables, *times)
 
@@ -233,7 +233,7 @@ class _EdgeRows:
         self._rows.append(row)
 
     def _assigned(self, register: Number, edge: TestedEdge, bound: Sequence[str]) -> int | None:
-        """How an edge sets a register; None if it does not."""
+        """The assignment of a register at an edge; None if there is none."""
         if register.measure == "count":
             return _counted(edge.edge, int(register.variable))
         if register.measure in ("mark", "earliest"):
@@ -294,7 +294,7 @@ class _EdgeRows:
 
 
 def _counted(edge: Edge, repeat: int) -> int | None:
-    """How an edge sets the count of a loop."""
+    """The assignment of a loop's count at an edge."""
     kinds = {action.kind for action in edge.actions if action.repeat == repeat}
     if "start" in kinds:
         return kernel.REPLACED
@@ -306,7 +306,7 @@ def _gap_ms(edge: Edge) -> int:
 
 
 def _begins(lists: Sequence[Sequence[Any]]) -> Int32s:
-    """Where each list begins in their concatenation, and where the last one ends."""
+    """The start of each list in their concatenation, and the end of the last."""
     return np.array([0, *accumulate(map(len, lists))], np.int32)
 
 

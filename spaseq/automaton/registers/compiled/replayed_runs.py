@@ -1,4 +1,5 @@
-"""Runs of the register kernel as the evaluator in Python has them, for FILTERs that read all of it.
+"""Runs of the register kernel in the form of the evaluator in Python, for FILTERs that read whole
+runs.
 
 A run is the run before it and one more solution, so each is made once, from the one before.
 """
@@ -23,7 +24,7 @@ from spaseq.compiled.arrays import Int64s
 
 
 class ReplayedRuns:
-    """The runs that tests have asked about, by number, until runs get other numbers."""
+    """The runs of recorded tests, by number, until the numbers change."""
 
     def __init__(self, machine: Machine, tables: RunTables, builder: MatchBuilder) -> None:
         self._machine, self._builder = machine, builder
@@ -67,7 +68,7 @@ class ReplayedRuns:
                 )
 
     def seen(self, run: int, taken: tuple[int, int], values: Values, time_ms: int) -> TakeEnv:
-        """What FILTERs see while a known run takes a solution, until the next call.
+        """The variables that FILTERs see while a known run takes a solution, until the next call.
 
         `taken` are the ids of the edge and of the edge inside its bracket.
         """

@@ -143,7 +143,7 @@ class RunSequencer(Stateful):
         return 0
 
     def run(self, rows: SolutionBatch, watermark: int) -> Iterable[SequenceMatch]:
-        """Process rows up to the watermark (ms) that are later than all rows before."""
+        """Process rows up to the watermark (ms), all later than earlier rows."""
         if self._python is None and len(rows):
             rows = self._numbers.with_formulas(rows)
             self._check_numbers(rows)
@@ -156,7 +156,7 @@ class RunSequencer(Stateful):
         return chain(matches, self._closed(watermark)) if self._waits else matches
 
     def run_events(self, events: Sequence[EventRows], watermark: int) -> Iterable[SequenceMatch]:
-        """Process a few events that came one by one, like `run`."""
+        """Process a few single events, like `run`."""
         if self._python is not None:
             return self._python.run_events(events, watermark)
         if not events:
@@ -182,7 +182,7 @@ class RunSequencer(Stateful):
         return is_last or bool(self._tables.closings)
 
     def can_enumerate(self, rows: SolutionBatch) -> bool:
-        """Whether `enumerated` can process the next rows; it cannot after they are handed over."""
+        """Whether `enumerated` can process the next rows; not after a hand-over."""
         if self.waits:
             return False
         if self._python is None and len(rows):
@@ -239,7 +239,7 @@ class RunSequencer(Stateful):
         return True
 
     def _hand_over(self) -> None:
-        """Let the evaluator in Python go on, if it does not yet."""
+        """Hand over to the evaluator in Python, if not done yet."""
         from spaseq.automaton.registers.compiled.hand_over import hand_over
 
         if self._python is None:
@@ -291,13 +291,13 @@ class RunSequencer(Stateful):
         return min((close for close in closes if close is not None), default=None)
 
     def live_runs(self) -> int:
-        """How many runs wait."""
+        """Number of waiting runs."""
         if self._python is not None:
             return self._python.live_runs()
         return int(self._runs.alive(_EVER if self._lowest is None else self._lowest).sum())
 
     def count_waiting(self) -> None:
-        """Let the limit learn how many runs wait."""
+        """Give the limit the number of waiting runs."""
         limit = self._machine.waiting
         if self._python is not None:
             self._python.count_waiting()
@@ -310,7 +310,7 @@ class RunSequencer(Stateful):
                 limit.learn(int(alive.sum()), lambda: self._frame.of_members(alive, limit))
 
     def live_states(self, wanted: Wanted | None = None) -> LiveStates:
-        """Where the partial matches are, of all partitions or of those that are wanted."""
+        """The states of the partial matches, for all partitions or for wanted ones."""
         if self._python is not None:
             return self._python.live_states(wanted)
         program, waiting = self._machine.program, Counter[StateKey]()
@@ -338,7 +338,7 @@ class RunSequencer(Stateful):
         return " ".join([self._tables.layout, *sorted(self._asked)]), super().snapshot()
 
     def restore(self, state: Any) -> None:
-        """Go on from a state.
+        """Restore from a state.
 
         Raises:
             OtherStateError: runs had other registers or edges. Nothing has changed.
@@ -375,7 +375,7 @@ class RunSequencer(Stateful):
         numbers: Float64s,
         matches: Callable[[Iterable[EnumeratedMatches]], Iterator[T]],
     ) -> Iterator[T]:
-        """Process a batch; yields what `matches` makes of the pieces of its matches."""
+        """Process a batch; yield the results of `matches` for the pieces of its matches."""
         outer, bound = self._outer, self._frame.keys.bound
         self._runs.grow(bound)
         self._numbers.measure(numbers, rows)

@@ -40,7 +40,7 @@ _RUNS, _POOL, _SLOTS = 4096, 4096, 16
 
 @record
 class WaitingPath:
-    """A waiting run: where it waits, and the edges and ids of the solutions that it has taken."""
+    """A waiting run: its edge, and the edges and ids of its solutions."""
 
     slot: int
     edge: int
@@ -48,7 +48,7 @@ class WaitingPath:
     """The measure of its first event."""
     path: list[tuple[int, int]]
     nodes: list[int]
-    """The runs that took them, the waiting one last."""
+    """The runs of these solutions, the waiting one last."""
 
     @property
     def node(self) -> int:
@@ -59,8 +59,8 @@ class WaitingPath:
 class RunState(Stateful):
     """All runs of a sequence, of all slots.
 
-    `answers` are those to the asked tests; `counted` is n of WITHIN n EVENTS, -1 for windows of
-    time.
+    `answers` are the answers to the asked tests; `counted` is n of WITHIN n EVENTS, -1 for windows
+    of time.
     """
 
     STATE = (("_runs", "_used_runs"), "_waiting", "_cursor", "_progress")
@@ -124,7 +124,7 @@ class RunState(Stateful):
             rows: the solutions.
             number: [numbers, n] the numbers of `RunTables.numbers` for each.
             taken: [n] all zero; 1 at the end for the solutions that waiting runs have taken.
-            pace: leads the kernels through the solutions, if partial matches are limited.
+            pace: limits the kernels' progress, if partial matches are limited.
         """
         cursor = self._cursor
         cursor[kernel.MATCHED :] = 0
@@ -164,7 +164,7 @@ class RunState(Stateful):
     def _go_on(
         self, rows: OrderedRows, number: Float64s, until: int, taken: Bytes, room: int | None
     ) -> int:
-        """Go on, with the register kernel up to row `until`: DONE, or which array is full.
+        """Continue, with the register kernel up to row `until`: DONE, or the array that is full.
 
         There may be `room` new runs, any number if it is None.
         """
@@ -224,7 +224,7 @@ class RunState(Stateful):
         )
 
     def _enumerated(self) -> EnumeratedMatches:
-        """The matches since the kernel was last asked for them."""
+        """The matches since the kernel's last call."""
         size, matches = self._cursor[kernel.MATCHED], self._cursor[kernel.MATCHES]
         path = self._path[:size] if self._tables.judged else None
         return EnumeratedMatches(self._matched[:size], self._ends[:matches], edges=path)
@@ -266,7 +266,7 @@ class RunState(Stateful):
             self._path = _resized(self._path, len(self._matched))
 
     def make_room_for_waiting(self, need: int) -> None:
-        """Close the gaps in the pool; leave room for `need` runs and a quarter of those there."""
+        """Close the gaps in the pool; leave room for `need` runs and a quarter of the present."""
         block, made, threshold, run = self._waiting
         size = pool_size(block)
         room = size + need + max(size // 4, _POOL)
@@ -330,7 +330,7 @@ class RunState(Stateful):
 
     @property
     def _edges(self) -> int:
-        """How many edges of the kernel runs may wait at."""
+        """Number of kernel edges at which runs may wait."""
         return len(self._tables.program.edge) - 1
 
     @property
@@ -346,7 +346,7 @@ class RunState(Stateful):
 
     @property
     def _counts(self) -> Array:
-        """How many runs wait in each block."""
+        """Number of waiting runs in each block."""
         counts: Array = WaitingArrays(*self._waiting_arrays).block[:, kernel.COUNT]
         return counts
 
@@ -357,11 +357,11 @@ class RunState(Stateful):
         return idle
 
     def release(self, slots: Indices) -> None:
-        """Let slots at which no run waits stand for other keys."""
+        """Release slots without waiting runs for other keys."""
         self._progress[slots] = 0
 
     def alive(self, lowest: int) -> Int64s:
-        """[slots] how many runs wait for a solution that may still become part of a match.
+        """[slots] number of runs that wait for a solution that may still become part of a match.
 
         In windows of time they began at the measure `lowest` or later.
         """
@@ -385,8 +385,7 @@ class RunState(Stateful):
         return slot[is_alive], run[is_alive]
 
     def _standing(self, count: Int64s) -> tuple[Int64s, Int64s]:
-        """(the block, the run) of the runs that are counted [slots, edges], but those that other
-        candidates of their bracket forestall."""
+        """(block, run) of the counted runs [slots, edges], without forestalled candidates."""
         run = self._waiting[3][self._places(count)].astype(np.int64)
         block = np.repeat(np.arange(count.size), count.ravel())
         edge, runs = self._tables.program.edge, RunArrays(*self._runs)
@@ -409,7 +408,7 @@ class RunState(Stateful):
         return kinds
 
     def _waiting_counts(self) -> Int64s:
-        """[slots, edges] how many runs wait; none behind `,` once its instant is over."""
+        """[slots, edges] number of waiting runs; none behind `,` once its instant is over."""
         block, made, _, _ = self._waiting
         shape = len(self._progress), self._edges
         count = block[:, kernel.COUNT].astype(np.int64).reshape(shape)
@@ -418,7 +417,7 @@ class RunState(Stateful):
         return count
 
     def _places(self, count: Int64s) -> Int64s:
-        """Where the runs that are counted [slots, edges] stand among those that wait."""
+        """The positions of the counted runs [slots, edges] among the waiting ones."""
         place, some = self._waiting[0][:, kernel.PLACE].astype(np.int64), count.ravel()
         return np.repeat(place - np.cumsum(some) + some, some) + np.arange(int(some.sum()))
 
@@ -433,7 +432,7 @@ class RunState(Stateful):
                 by_slot[pace.slots_of(members), :, column] = 0
 
     def _drop_runs(self, gone: Bools) -> None:
-        """Let some runs [runs] wait no longer."""
+        """Remove runs [runs] from their waits."""
         block, _, threshold, run = self._waiting
         at = self._places(block[:, kernel.COUNT].astype(np.int64))
         owner = np.repeat(np.arange(len(block)), block[:, kernel.COUNT])
@@ -448,7 +447,7 @@ class RunState(Stateful):
         threshold[to], run[to] = threshold[at], run[at]
 
     def last_edges(self, lowest: int, slots: Int64s | None, wanted: Bools | None = None) -> Int64s:
-        """[runs] the kernel's edge by which each waiting run came, without runs that are over.
+        """[runs] the kernel's edge by which each waiting run came, without expired runs.
 
         These are the runs that began before the measure `lowest`. `slots` None: of all slots;
         `wanted` [all runs] says which ones count, None: all.
@@ -462,7 +461,7 @@ class RunState(Stateful):
         return edges[nodes[:, kernel.ORIGIN] >= lowest]
 
     def live(self) -> int:
-        """The number of stored runs, including runs that no longer wait."""
+        """Number of stored runs, including runs that no longer wait."""
         return int(self._cursor[kernel.USED])
 
     def nbytes(self) -> int:
@@ -480,7 +479,7 @@ class RunState(Stateful):
         return self._counted >= 0
 
     def candidate(self, run: WaitingPath) -> WaitingCandidate | None:
-        """The candidate that a run belongs to, or may begin where it waits, if there is one."""
+        """The candidate of a run, or the one it may begin where it waits, if there is one."""
         return waiting_candidate(
             self._tables.program.edge, RunArrays(*self._runs), run.edge, run.nodes
         )
@@ -494,7 +493,7 @@ class RunState(Stateful):
         return int(self._progress[slot, kernel.ORDINAL])
 
     def events(self, slot: int) -> int:
-        """The number of events in a slot so far, if they are counted."""
+        """Number of events in a slot so far, if they are counted."""
         return int(self._progress[slot, kernel.EVENTS])
 
     def paths(self) -> Iterator[WaitingPath]:

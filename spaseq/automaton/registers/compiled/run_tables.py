@@ -106,7 +106,9 @@ class RunTables:
 
     @property
     def layout(self) -> str:
-        """A hash of what runs keep, and of the edges at which they wait: of what a state holds."""
+        """A hash of the contents of the state: of the registers of runs, and of the edges where
+        they wait.
+        """
         kept = repr((self.registers, [edge.id for edge in self.steps], len(self.closings)))
         return hashlib.sha256(kept.encode()).hexdigest()[:16]
 

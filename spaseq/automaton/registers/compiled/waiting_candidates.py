@@ -1,4 +1,4 @@
-"""Candidates of brackets behind `;` among the runs that wait (`kernels.candidates`)."""
+"""Candidates of brackets behind `;` among the waiting runs (`kernels.candidates`)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from spaseq.records import record
 
 @record
 class WaitingCandidate:
-    """The candidate of a bracket behind `;` that a waiting run belongs to, or may begin."""
+    """The candidate, of a bracket behind `;`, that a waiting run belongs to, or may begin."""
 
     bracket: tuple[int, int]
     """Candidates after one run have the same."""
     first: int
-    """How many solutions the run had taken before."""
+    """Number of solutions of the run before it."""
     is_earliest: bool
-    """Whether a complete candidate begins where it does, and none earlier."""
+    """Whether this is the begin of the earliest complete candidate."""
     is_forestalled: bool
 
 
@@ -37,7 +37,7 @@ def _before(edge: Int32s, node: Int64s, e: Int64s, run: Int64s) -> tuple[Int64s,
 
     Args:
         edge, node: as the kernels take them.
-        e, run: [n] an edge that opens or goes on a candidate, and a run that waits there.
+        e, run: [n] an edge that opens or continues a candidate, and a run that waits there.
     """
     register, before = edge[e, OPENS].astype(np.intp), run.copy()
     inside = register == NONE
@@ -49,7 +49,7 @@ def _before(edge: Int32s, node: Int64s, e: Int64s, run: Int64s) -> tuple[Int64s,
 
 
 def are_forestalled(edge: Int32s, runs: RunArrays, e: Int64s, run: Int64s) -> Bools:
-    """[n] whether a complete candidate forestalls what a run would take at an edge."""
+    """[n] whether a complete candidate forestalls the solutions of a run at an edge."""
     forestalled = np.zeros(len(e), np.bool_)
     competing = np.flatnonzero((edge[e, OPENS] != NONE) | (edge[e, WITHIN] != NONE))
     if len(competing):
@@ -65,7 +65,7 @@ def waiting_candidate(
 ) -> WaitingCandidate | None:
     """The candidate that a run belongs to, or may begin at edge `e`, if there is one.
 
-    `nodes` are the run, last, and those that it goes on from.
+    `nodes` are the run, last, and its predecessors.
     """
     opens, within, run = edge[e, OPENS], edge[e, WITHIN], nodes[-1]
     if opens == within == NONE:

@@ -1,7 +1,7 @@
-"""Tests of the register kernel whose answers come from outside, and are remembered.
+"""Tests of the register kernel whose answers come from Python, and are cached.
 
-An answer is remembered by the whole numbers that decide it, in a hash table with linear probing.
-A test without an answer is noted, and fails until it has one.
+The key of an answer is the whole numbers that decide it, in a hash table with linear probing. A
+test without an answer is recorded, and fails until it has one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _is_at(batch: BatchArrays, key: Int64s, place: int, asked: int, row: int, ru
 
 @device_function
 def is_answered(batch: BatchArrays, asked: int, row: int, run: int) -> bool:
-    """Whether a solution passes an asked test against a run, as far as that is known."""
+    """Whether a solution passes an asked test against a run, as far as known."""
     key, answer, noted, size = batch.answers
     first, end = batch.program.asks[asked], batch.program.asks[asked + 1]
     mixed, last = asked + 1, len(answer) - 1

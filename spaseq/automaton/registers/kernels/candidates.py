@@ -1,8 +1,8 @@
-"""Candidates of a bracket behind `;`: which of them forestalls the others.
+"""Candidates of a bracket behind `;`, and which of them forestalls the others.
 
 A candidate is a run that has taken a first part of the bracket, or all of it. The run before the
-bracket keeps where the earliest candidate begins that has been complete so far. A candidate that
-begins later is forestalled, and no further one need begin.
+bracket has the begin of the earliest complete candidate so far. A candidate that begins later is
+forestalled, and no further one need begin.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from spaseq.compiled.decorators import as_nonnegative, device_function, inlined_
 
 @inlined_device_function
 def _first_of(edge: Int32s, node: Int64s, run: int) -> int:
-    """The run that has taken the first solution of a candidate, which `run` belongs to."""
+    """The run that has taken the first solution of the candidate of `run`."""
     while edge[edge_of(node[run, PATH]), OPENS] < 0:
         run = as_nonnegative(node[run, PREVIOUS])
     return run
@@ -31,8 +31,10 @@ def _first_of(edge: Int32s, node: Int64s, run: int) -> int:
 
 @inlined_device_function
 def _place(edge: Int32s, node: Int64s, e: int, run: int) -> tuple[int, int]:
-    """The run before the bracket of edge `e`, where `run` waits, and its register: where the
-    earliest complete candidate begins."""
+    """The run before the bracket of edge `e`, where `run` waits, and its register.
+
+    The register has the begin of the earliest complete candidate.
+    """
     if edge[e, OPENS] >= 0:
         return run, edge[e, OPENS]
     first = _first_of(edge, node, run)
@@ -42,7 +44,7 @@ def _place(edge: Int32s, node: Int64s, e: int, run: int) -> tuple[int, int]:
 
 @device_function
 def is_forestalled(edge: Int32s, runs: RunArrays, e: int, run: int) -> bool:
-    """Whether a complete candidate forestalls what a run would take at an edge of a bracket."""
+    """Whether a complete candidate forestalls the solutions of a run at an edge of a bracket."""
     before, register = _place(edge, runs.node, e, run)
     earliest = runs.register[before, register]
     if edge[e, OPENS] >= 0:
@@ -54,9 +56,9 @@ def is_forestalled(edge: Int32s, runs: RunArrays, e: int, run: int) -> bool:
 
 @device_function
 def hold_complete(batch: BatchArrays, held: int, count: int) -> int:
-    """Move the arrivals of complete candidates to the front, where `held` of them are already.
+    """Move the arrivals of complete candidates to the front, after the first `held` ones.
 
-    `count` is the number of all arrivals. Returns how many are held now.
+    `count` is the number of all arrivals. Returns the new number of held ones.
     """
     arrivals, edge, completes = batch.arrivals, batch.program.edge, batch.program.completes
     for i in range(held, count):
@@ -74,7 +76,8 @@ def hold_complete(batch: BatchArrays, held: int, count: int) -> int:
 def without_forestalled(batch: BatchArrays, count: int, instant: float) -> int:
     """Drop the arrivals of complete candidates, the first `count`, that others forestall.
 
-    These are all that an instant completes; `instant` is its number. Returns how many are left.
+    These are all that an instant completes; `instant` is its number. Returns the number of the
+    remaining ones.
     """
     edge, arrivals, register = batch.program.edge, batch.arrivals, batch.runs.register
     kept = 0

@@ -1,4 +1,4 @@
-"""Offers of a solution to the runs that wait at an edge: which of them take it, which stay.
+"""Offers of a solution to the runs that wait at an edge: some take it, the others stay.
 
 A run takes a solution whose level exceeds the run's threshold (or equals it, if the edge is
 inclusive) and that passes the edge's other tests. A run that takes leaves the block, unless the
@@ -72,7 +72,7 @@ def taken_in(how: int, value: float, number: float) -> float:
 def passes(batch: BatchArrays, first: int, end: int, row: int, run: int) -> bool:
     """Whether a solution passes the tests `first:end` against a run.
 
-    Without a run (NONE) the tests look at the solution only.
+    Without a run (NONE) the tests read the solution only.
     """
     test, register = batch.program.test, batch.runs.register
     for i in range(first, end):
@@ -108,8 +108,11 @@ def _exceeds(level: float, threshold: float, inclusive: bool) -> bool:
 
 @inlined_device_function
 def _is_alive(batch: BatchArrays, e: int, run: int, offered: Offered) -> bool:
-    """Whether a run at edge `e` may go on: its window and the operator's gap are not over, and no
-    other candidate of its bracket forestalls it."""
+    """Whether a run at edge `e` is alive.
+
+    Its window and the operator's gap are not over, and no other candidate of its bracket forestalls
+    it.
+    """
     node, gap_ms = batch.runs.node, batch.program.gap_ms[e]
     alive: bool = node[run, ORIGIN] >= offered.lowest
     if gap_ms >= 0:
@@ -127,8 +130,10 @@ def _arrive(arrivals: ArrivalArrays, at: int, run: int, row: int, e: int) -> Non
 
 @inlined_device_function
 def level_of(edge: Int32s, e: int, number: Float64s, row: int) -> float:
-    """The level of a solution at an edge: its indexed number, negated where the solution must be
-    less; 0 where there is none."""
+    """The level of a solution at an edge: its indexed number, 0 if there is none.
+
+    The number is negated where the solution must be less.
+    """
     if edge[e, INDEXED] < 0:
         return 0.0
     level: float = number[as_nonnegative(edge[e, INDEXED]), row]
@@ -137,8 +142,11 @@ def level_of(edge: Int32s, e: int, number: Float64s, row: int) -> float:
 
 @inlined_device_function
 def threshold_at(program: ProgramArrays, e: int, runs: RunArrays, run: int) -> float:
-    """The threshold of a run at an edge: the maximum over its registers there, negated where the
-    solution must be less; -inf where there is none, NaN if no solution can exceed them."""
+    """The threshold of a run at an edge: the maximum over its registers there.
+
+    The registers are negated where the solution must be less. -inf if there is none, NaN if no
+    solution can exceed them.
+    """
     edge = program.edge
     if edge[e, INDEXED] < 0:
         return -np.inf
@@ -157,8 +165,8 @@ def threshold_at(program: ProgramArrays, e: int, runs: RunArrays, run: int) -> f
 def offer_in_turn(batch: BatchArrays, block: int, e: int, offered: Offered, count: int) -> int:
     """Offer a solution to each run of a block that is no heap.
 
-    No processor can predict which runs take it. So each is written as one that does and as one
-    that stays, and the two counters tell which it is.
+    No processor can predict which runs take it. So each run is written both as one that takes and
+    as one that stays, and the two counters decide.
 
     Returns:
         The number of arrivals, `count` before.
@@ -266,13 +274,14 @@ def _take_from_heap(batch: BatchArrays, block: int, e: int, offered: Offered, co
 def offer_several(
     batch: BatchArrays, block: int, e: int, gpm: Int32s, end: int, offered: Offered, count: int
 ) -> int:
-    """Offer the solutions of one GPM at one instant, from `offered.row` to `end`, to the runs of a
-    block: a run takes each of them.
+    """Offer the solutions of one GPM at one instant to the runs of a block; a run takes each of
+    them.
 
-    `gpm` [n] is the GPM of each row. `offered.level` is not read.
+    The solutions are rows `offered.row` to `end`. `gpm` [n] is the GPM of each row. `offered.level`
+    is not read.
 
     Returns:
-        The number of arrivals, `count` before.
+      The number of arrivals, `count` before.
     """
     edge, arrivals, first = batch.program.edge, batch.arrivals, offered.row
     blocks, _, thresholds, runs, _ = batch.waiting
@@ -302,7 +311,7 @@ def offer_several(
 
 @device_function
 def ask_taking(batch: BatchArrays, block: int, e: int, offered: Offered) -> None:
-    """Look whether the asked tests of an edge have an answer, for all runs that may take there."""
+    """Check that the asked tests of an edge have answers, for all runs that may take there."""
     edge, (blocks, _, thresholds, runs, _) = batch.program.edge, batch.waiting
     if not _asks(batch, edge[e, OFFERED], edge[e + 1, TESTS]):
         return
@@ -337,7 +346,7 @@ def _asks(batch: BatchArrays, first: int, end: int) -> bool:
 def mark_waiting(
     batch: BatchArrays, block: int, first_test: int, end_test: int, row: int, register: int
 ) -> None:
-    """Set a register to 0 in the waiting runs that a solution passes the tests against."""
+    """Set a register to 0 in the waiting runs against which a solution passes the tests."""
     place = batch.waiting.block[block, PLACE]
     for i in range(place, place + batch.waiting.block[block, COUNT]):
         run = batch.waiting.run[i]
@@ -349,7 +358,7 @@ def mark_waiting(
 def end_waiting(
     batch: BatchArrays, block: int, first_test: int, end_test: int, row: int, lowest: int
 ) -> None:
-    """Drop the waiting runs that a solution passes the tests against.
+    """Drop the waiting runs against which a solution passes the tests.
 
     Runs that began before the measure `lowest` stay.
     """

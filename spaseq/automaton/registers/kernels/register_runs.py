@@ -2,7 +2,7 @@
 
 A run *waits* at each edge out of its state, in the block of that edge and of its slot. A large
 block is a heap by threshold, the least number that a solution must exceed to be taken. So a
-solution finds the runs that take it without a look at the others (compare the event selection by
+solution finds the runs that take it without visiting the others (compare the event selection by
 attribute-ordered indexes of Cayuga, and the B+-tree of ZStream's hash joins).
 
 No array grows in here, and no run is freed. `advance` stops where an array is full and goes on
@@ -151,7 +151,7 @@ def _begins(batch: BatchArrays, gpm: Int32s, first: int, end: int, row: int, e: 
 def _ask(
     batch: BatchArrays, gpm: Int32s, first: int, end: int, block: int, offered: Offered
 ) -> bool:
-    """Whether asked tests of one instant, rows `first:end`, have no answer; they are noted."""
+    """Whether asked tests of one instant, rows `first:end`, lack an answer; record them."""
     program = batch.program
     for row in range(first, end):
         g = gpm[row]
@@ -180,7 +180,7 @@ def _ask(
 
 @device_function
 def _ask_ahead(batch: BatchArrays, row_arrays: Arrays, first: int, edges: int) -> None:
-    """Note tests that the next rows, each by itself, ask of the runs that wait now."""
+    """Record tests of the next rows, each by itself, against the runs that wait now."""
     slot, gpm, time_ms, _, _, lowest, _ = row_arrays
     if batch.answers.size[LACKING]:
         return
@@ -264,7 +264,7 @@ def _offer_together(
     """Offer the solutions of an instant to the runs that wait at TOGETHER edges since they came.
 
     The rows of the instant begin with that of `offered`; `_offer` explains the other arguments.
-    With `asks` only look whether asked tests have an answer. Returns the number of arrivals,
+    With `asks` only check whether asked tests have an answer. Returns the number of arrivals,
     `count` before; none of these runs waits any more.
     """
     program, blocks, first = batch.program, batch.waiting.block, offered.row
@@ -313,8 +313,8 @@ def _stop(
 ) -> None:
     """End the waits of runs that solutions of one instant stop, before they are taken.
 
-    With `marks`, only set the registers that protect runs from that. A match that waits for the
-    close of its window, which began before `floor`, is not stopped any more.
+    With `marks`, only set the registers that protect runs from that. A match that began before
+    `floor` and waits for the close of its window is not stopped any more.
     """
     program = batch.program
     for row in range(first, end):
@@ -354,7 +354,7 @@ def _set_registers(batch: BatchArrays, e: int, row: int, run: int, previous: int
 
 @inlined_device_function
 def _waits(batch: BatchArrays, e: int, row: int, run: int) -> bool:
-    """Whether a run passes the tests of an edge that look at the run alone."""
+    """Whether a run passes the tests of an edge that read the run alone."""
     first, end = batch.program.edge[e, TESTS], batch.program.edge[e, OFFERED]
     return first == end or is_passed(batch, first, end, row, run)
 
@@ -384,19 +384,20 @@ def advance(
             `ArrivalArrays` and `AnswerArrays`, as plain tuples.
         number: [C, n] the numbers that are compared.
         first_id: id of the first solution; ids count solutions through all batches.
-        until: the row from which on no instant is begun, n at most.
+        until: the row from which no new instant begins, n at most.
         is_sorted: whether small blocks are kept sorted, as the threshold-sequence kernel needs.
         counted: n of WITHIN n EVENTS, else -1.
         progress: [slots, 2] see its columns in `run_arrays`.
         outputs: taken uint8 [n]: 1 for solutions that waiting runs have taken; matched int64: the
-            ids of each match's solutions, one match behind the other; ends int64 [, 2]: where each
-            match ends in `matched`, and the measure at which it begins; path uint8: the edges
-            that took the solutions in `matched`, or empty if nobody asks for them.
+            ids of each match's solutions, one match behind the other; ends int64 [, 2]: the end of
+            each match in `matched`, and the measure at which it begins; path uint8: the edges that
+            took the solutions in `matched`, or empty if not requested.
         cursor: [CURSOR] see its columns in `run_arrays`; at the start of a batch all are zero but
             the first three.
 
     Returns:
-        DONE, or which array is full; `cursor[NEED]` says how many places it lacks. Or UNANSWERED.
+        DONE, or the array that is full; `cursor[NEED]` is the number of missing places. Or
+        UNANSWERED.
     """
     slot, gpm, time_ms, k, start, lowest, ordinal = row_arrays
     program, runs = ProgramArrays(*program_arrays), RunArrays(*run_arrays)

@@ -52,7 +52,7 @@ def close_windows(
         edge, run_arrays, waiting_arrays, cursor: as `register_runs.advance` takes them.
         matched, ends: its outputs of these names.
 
-    Returns: DONE, or which array is full; `cursor[NEED]` says how many places it lacks.
+    Returns: DONE, or the array that is full; `cursor[NEED]` is the number of missing places.
     """
     node, waiting = RunArrays(*run_arrays).node, WaitingArrays(*waiting_arrays)
     blocks, threshold, run = waiting.block, waiting.threshold, waiting.run
@@ -89,7 +89,7 @@ def close_windows(
 def _drop_waiting(
     waiting: WaitingArrays, node: Int64s, edge: Int32s, progress: Int64s, counted: int, lowest: int
 ) -> None:
-    """Drop all waiting runs that are expired, but not the matches that wait for a close."""
+    """Drop all expired waiting runs, except the matches that wait for a close."""
     edges = edge.shape[0] - 1
     for slot in range(progress.shape[0]):
         floor = lowest if counted < 0 else progress[slot, EVENTS] + 1 - counted
@@ -114,7 +114,7 @@ def _mark(mark: Bytes, node: Int64s, run: int) -> None:
 
 @device_function
 def _keep_marked(used: int, runs: RunArrays, mark: Bytes, moved: Int32s) -> int:
-    """Move the marked runs to the front; `moved` says where each went. Returns their number."""
+    """Move the marked runs to the front; `moved` has their new numbers. Returns the count."""
     node, register = runs
     kept = 0
     for i in range(used):
@@ -148,7 +148,7 @@ def collect(
     Args:
         edge, run_arrays, waiting_arrays, progress, cursor, counted: as `register_runs.advance`
             takes them.
-        previous: [A] the runs that arrivals go on from.
+        previous: [A] the predecessor runs of arrivals.
         lowest: the least measure at which a match may begin that ends from here on; not read
             where events are counted.
         mark: [runs in use] all zero; written to.

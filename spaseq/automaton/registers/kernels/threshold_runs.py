@@ -1,8 +1,8 @@
 """The threshold-sequence kernel: the register kernel, reduced to the shape of most queries.
 
-A threshold sequence joins its steps by `;`, each with a GPM of its own. Its only conditions on
-earlier steps ask that one number of the solution exceed registers of the run, or be less. A
-solution then moves runs from one block to another, one run after the other, in the order of their
+A threshold sequence joins its steps by `;`, each with a different GPM. Its only conditions on
+earlier steps require one number of the solution to be greater, or less, than registers of the run.
+A solution then moves runs from one block to another, one run after the other, in the order of their
 thresholds until one is not exceeded.
 
 The solutions of one instant and slot are visited from the last step to the first. So none of them
@@ -121,7 +121,7 @@ def _arrange(rows: RowArrays, step: Int32s, first: int, visited: Int32s, place: 
 def _look_up(
     rows: RowArrays, number: Float64s, step: Int32s, edges: int, ahead: AheadArrays, place: int
 ) -> None:
-    """Write what the row at a place of `ahead.visited` does, and its level."""
+    """Write the effect of the row at a position of `ahead.visited`, and its level."""
     at = as_nonnegative(ahead.visited[place])
     s = as_nonnegative(rows.gpm[at] + 1)
     ahead.code[place] = ((np.int64(rows.slot[at]) * edges) << PLACE_BITS) + step[s, CODE]
@@ -137,7 +137,7 @@ def _look_up(
 def _prepare(
     rows: RowArrays, number: Float64s, step: Int32s, edges: int, first: int, ahead: AheadArrays
 ) -> int:
-    """Look up what the rows from `first` on do; `first` begins an instant of its slot.
+    """Look up the effects of the rows from `first` on; `first` begins an instant of its slot.
 
     Returns:
         The end of the rows that are prepared: where `ahead` is full, or the first row of several
@@ -200,7 +200,7 @@ def _set_registers(
     previous: int,
 ) -> None:
     """Set all registers of a run that has taken a solution."""
-    # The first one stands before the loop, because most sequences have no other.
+    # The first one is before the loop, because most sequences have no other.
     if register.shape[1] > 0:
         register[run, 0] = _value(source[s, 0], number, row, register, previous, 0)
     if register.shape[1] > 1:
@@ -232,11 +232,11 @@ def advance_threshold_sequence(
             no operator bounds a gap.
         edges, step, source, threshold_register: the fields of `threshold_steps.ThresholdSteps`.
         ahead: the fields of `run_arrays.AheadArrays`, which `_prepare` fills.
-        cursor: as there; ROW may point into the middle of what a row does, or of the rows of an
-            instant, in the order in which they are visited.
+        cursor: as there; ROW may point into the middle of a row's effects, or of the rows of an
+            instant, in the order of their visits.
 
     Returns:
-        DONE, or which array is full, or TIED: the register kernel has to go on.
+        DONE, or the array that is full, or TIED: the register kernel must continue.
     """
     rows, waiting = RowArrays(*row_arrays), WaitingArrays(*waiting_arrays)
     slot, gpm, start, lowest = rows.slot, rows.gpm, rows.start, rows.lowest

@@ -1,11 +1,11 @@
-"""Blocks of waiting runs in their pool: to enter, to thin out, to grow, to compact.
+"""Blocks of waiting runs in their pool: enter, remove, grow, compact.
 
 A block holds the runs that wait at one edge for one slot. Once `few` runs wait, and a threshold
 decides which of them a solution satisfies, the block is a heap.
 
 A block is sorted while it is small. The NaN in front of it ends every search from its end, because
 no comparison with NaN holds. All functions take `threshold` [P] float64 and `run` [P] int32, the
-pool of `run_arrays.WaitingArrays`, and the place where the block begins in it.
+pool of `run_arrays.WaitingArrays`, and the start of the block in it.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def make_room(
     `indexed` says whether a threshold decides which of its runs a solution satisfies.
 
     Returns:
-        How many places of the pool that used up; negative if the pool lacks so many.
+        The number of pool places used; negative if the pool lacks that many.
     """
     blocks, threshold, run = waiting.block, waiting.threshold, waiting.run
     full: int = blocks[block, CAPACITY]
@@ -202,7 +202,7 @@ def compact_pool(
 
 @lean_kernel
 def pool_size(block: Int32s) -> int:
-    """How many places the blocks need without gaps between them."""
+    """Number of places that the blocks need without gaps between them."""
     size = 1
     for b in range(block.shape[0]):
         if block[b, COUNT]:

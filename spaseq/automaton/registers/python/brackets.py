@@ -65,7 +65,7 @@ def choice_point(
 
 
 def accepted(point: ChoicePoint, candidates: list[Run], target: dict[int, State]) -> Iterator[Run]:
-    """The runs that go on from a bracket, one for each candidate that the operator accepts.
+    """The runs that continue after a bracket, one for each candidate that the operator accepts.
 
     `target` has the state behind each edge, by the edge's number.
     """
@@ -123,7 +123,7 @@ def _joined(
 def may_be_accepted(run: Run, instant: Instant) -> bool:
     """Whether the operators before all brackets around a run can still accept it.
 
-    `instant` is the first one that the run may take.
+    `instant` is the first instant that the run may take.
     """
     frame = run.frame
     first = run.first or instant
@@ -148,7 +148,7 @@ def are_disjoint(frame: BracketFrame, trace: TraceNodes, run: Run) -> bool:
 
 
 def events_since(trace: TraceNodes, run: Run, before: Run) -> frozenset[tuple[int, Instant]]:
-    """The events that a run has taken since an earlier run that it goes on from."""
+    """The events that a run has taken since one of its predecessors."""
     events = set()
     node = run.trace
     while node not in (before.trace, NIL):

@@ -1,4 +1,4 @@
-"""The event history of a partition: the instants that second operands and negations look at."""
+"""The event history of a partition: the instants that second operands and negations search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spaseq.automaton.run.partition_match import PartitionMatch, RowsByGpm
 from spaseq.automaton.run.runs import MeasuredInstant, Obligation
 
 EventHistory: TypeAlias = list[tuple[Instant, MeasuredInstant, RowsByGpm]]
-"""The instants in order, with the solutions that may be looked at again."""
+"""The instants in order, with the solutions that may be searched."""
 
 
 def replay(
@@ -22,7 +22,7 @@ def replay(
     until: MeasuredInstant,
     tau: int | None,
 ) -> Iterator[tuple[MeasuredInstant, RowsByGpm]]:
-    """The instants after `after` up to `until`, as far as they share a window with that.
+    """The instants after `after` up to `until`, within a window before `until`.
 
     Only instants at the timestamp `tau` if given.
     """

@@ -77,8 +77,8 @@ def _steps(path: Sequence[Edge]) -> Iterator[_Followed]:
 def _in_order(steps: Sequence[_Followed], depth: int) -> list[_Followed]:
     """The steps within a number of brackets, in the order of their operands.
 
-    What a run does before a bracket stays before it. What it does as it leaves a loop may come too
-    early, and is done again where the loop begins again.
+    Actions before a bracket stay before it. Actions at the end of a loop may come too early, and
+    are repeated where the loop begins again.
     """
     ordered, begin = list[_Followed](), 0
     while begin < len(steps):

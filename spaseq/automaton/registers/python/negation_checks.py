@@ -73,7 +73,7 @@ def _times(
 def _latest(
     machine: Machine, taken: Iterable[tuple[int, Row]], outside: Mapping[str, int]
 ) -> dict[str, int]:
-    """The time (ms) of the last event of each GPM that TIMESTAMP asks for."""
+    """The time (ms) of the last event of each GPM that TIMESTAMP uses."""
     times = dict(outside)
     for gpm, row in taken:
         name = machine.names[gpm]
@@ -99,7 +99,7 @@ class NegationChecks:
         self._history, self._stepper = history, stepper
 
     def is_violated(self, match: PartitionMatch, duty: Duty, around: Outside | None = None) -> bool:
-        """Whether a negated step matches, or a greedy loop goes on, where it must not.
+        """Whether a negated step matches, or a greedy loop repeats, where it must not.
 
         `around` is the view of `match` on its surroundings if `match` belongs to a negated step.
         """
@@ -146,7 +146,7 @@ class NegationChecks:
         return False
 
     def _stands(self, run: Run) -> bool:
-        """Whether a match of a negated step survives the negated steps inside it."""
+        """Whether a match of a negated step passes the negated steps inside it."""
         for end in self._stepper.ends(run):
             ended = self._stepper.ended(run, end.actions)
             if not ended.obligations:
@@ -157,7 +157,7 @@ class NegationChecks:
         return False
 
     def match_of(self, run: Run) -> PartitionMatch:
-        """The match that a complete run stands for."""
+        """The match of a complete run."""
         assert run.first is not None and run.last is not None and run.origin is not None
         lasts = run.groups.lists if run.groups else {}
         lists = {v: values_since(self._lists, last, 0) for v, last in lasts.items()}

@@ -44,7 +44,9 @@ from spaseq.automaton.run.waiting_runs import WaitingRuns
 
 
 def shares_no_event(path: Sequence[tuple[Edge, Edge, Row]]) -> bool:
-    """Whether a run, given as in `RegisterEvaluator.wait_at`, takes apart what it must."""
+    """Whether a run, given as in `RegisterEvaluator.wait_at`, respects the events it must not
+    share.
+    """
     return not any(
         path[place - back][2][0] == row[0]
         for place, (_, edge, row) in enumerate(path)
@@ -89,7 +91,7 @@ class RegisterEvaluator:
         self._limit = 2 * self._waiting.added + 1024
 
     def _set_up(self) -> None:
-        """Make the objects that hold no state themselves."""
+        """Make the stateless objects."""
         shared = self._machine, self._trace, self._lists, self._history
         self._stepper = RunStepper(*shared)
         self._checks = NegationChecks(*shared, self._stepper)
@@ -97,7 +99,7 @@ class RegisterEvaluator:
     # --- judging matches, and taking over from the compiled evaluator -----------------------------
 
     def look_back(self, history: EventHistory) -> None:
-        """Use a history that somebody else has kept."""
+        """Use a history that another object has kept."""
         self._history = history
         self._set_up()
 
@@ -116,7 +118,7 @@ class RegisterEvaluator:
         self._position = events
 
     def remember(self, gpm: int, row: Row) -> None:
-        """Add a solution of a negated step to the history; the window is one of time."""
+        """Add a solution of a negated step to the history, for windows of time."""
         instant, time = (row[1], row[2]), row[1]
         if not self._history or self._history[-1][0] != instant:
             self._history.append((instant, MeasuredInstant(instant, time, time), {}))
@@ -133,12 +135,12 @@ class RegisterEvaluator:
         may_leave: bool = False,
         candidate: Candidate | None = None,
     ) -> None:
-        """Let a run wait at an edge, given the edges and rows that it has taken.
+        """Let a run wait at an edge, given its edges and rows.
 
         For an alternative, the edge of its bracket comes first, then the edge inside. `origin` is
         the measure of the first row. Nothing is tested: the compiled evaluator has tested
         conditions, negated steps and loops up to now. `may_leave`: the run may leave its greedy
-        loop whatever comes. It may belong to a `candidate`.
+        loop in any case. It may belong to a `candidate`.
         """
         run = self._run(path, origin).as_candidate(candidate)
         self._stepper.wait_along(edge, run, self._waiting, may_leave)
@@ -167,7 +169,7 @@ class RegisterEvaluator:
         return run
 
     def with_row(self, run: Run, edge: Edge, inner: Edge, row: Row, origin: int) -> Run:
-        """The run that follows when a run takes a row; like `wait_at`, it tests nothing."""
+        """The run after a run has taken a row; like `wait_at`, it tests nothing."""
         taking, label, values = self._machine.takes[inner.id], inner.label, row[4]
         assert isinstance(label, TakeLabel)
         groups, obligations = self._after(run, edge)
@@ -194,7 +196,9 @@ class RegisterEvaluator:
         return self._after(run, edge)[0]
 
     def seen(self, run: Run, groups: Groups | None, inner: Edge, row: Row) -> TakeEnv:
-        """What the FILTERs of `inner` see while a run takes a row, until the next call."""
+        """The variables that the FILTERs of `inner` see while a run takes a row, until the next
+        call.
+        """
         return self._stepper.taker.seen(run, groups, inner, row)
 
     def _after(self, run: Run, edge: Edge) -> tuple[Groups | None, tuple[Duty, ...]]:
@@ -207,9 +211,9 @@ class RegisterEvaluator:
     def step(self, instant: Instant, rows: RowsByGpm, events: int) -> list[PartitionMatch]:
         """Process the solutions of one instant.
 
-        `events` is how many of the partition's events have this instant, which is later than all
+        `events` is the number of the partition's events at this instant, which is later than all
         before. Negations in last place are left to `pending`; all others have been checked. The
-        limit on partial matches, if there is one, is told how many were made.
+        limit on partial matches, if there is one, gets the number of new ones.
         """
         moment = self._moment(instant, events)
         program = self._machine.program
@@ -226,7 +230,7 @@ class RegisterEvaluator:
         added = waiting.added
         self._stepper.advance(waiting, moment, rows, queue)
         if self._machine.waiting is not None:
-            # A run in a bracket may stand for the match of the first operand, too.
+            # A run in a bracket may also be the match of the first operand.
             self._machine.waiting.room -= 2 * (waiting.added - added + len(waiting.strict))
         if self._trace.end > before:
             self._machine.counts.take_nodes(self._trace.since(before))
@@ -279,7 +283,7 @@ class RegisterEvaluator:
     # --- memory -----------------------------------------------------------------------------------
 
     def _forget(self, moment: MeasuredInstant) -> None:
-        """Drop data that the window has passed, some of it only occasionally."""
+        """Drop data that has left the window, some of it only occasionally."""
         horizon = self._machine.window.horizon
         self._trace.forget(moment.reach - horizon)
         self._lists.forget(moment.reach - horizon)
@@ -295,7 +299,7 @@ class RegisterEvaluator:
             self._sweep(moment)
 
     def _sweep(self, moment: MeasuredInstant) -> None:
-        """Drop dead runs everywhere.
+        """Drop all dead runs.
 
         The next sweep waits until their number may have doubled, so the cost is amortised.
         """
@@ -314,23 +318,23 @@ class RegisterEvaluator:
         self._limit = 2 * live + 1024
 
     def is_idle(self, time: int) -> bool:
-        """Whether nothing here can matter to events at `time` or later (windows of time only)."""
+        """Whether no data here can affect events at `time` or later (windows of time only)."""
         window = self._machine.window
         return not isinstance(window, Counted) and time - self.last_time > 2 * window.horizon
 
     def live_runs(self, now: Instant) -> int:
-        """How many runs wait, without runs that the window has left."""
+        """Number of waiting runs, without runs that have left the window."""
         return len({number for wait in self._alive(now) for number in _waiting(wait.run)})
 
     def live_runs_by(self, variable: str, now: Instant) -> Counter[str | None]:
-        """The same by the term of a single variable."""
+        """As `live_runs`, by the term of a single variable."""
         by_run = dict[int, str | None]()
         for wait in self._alive(now):
             by_run.update(dict.fromkeys(_waiting(wait.run), value_of(wait.run, variable)))
         return Counter(by_run.values())
 
     def drop(self, variable: str, terms: Collection[str | None]) -> None:
-        """Let runs wait no longer that bind a single variable to some terms."""
+        """Remove waiting runs that bind a single variable to some terms."""
         for table in self._waiting.tables.values():
             for key, waits in table.items():
                 table[key] = [wait for wait in waits if value_of(wait.run, variable) not in terms]
@@ -338,7 +342,7 @@ class RegisterEvaluator:
     def live_states(
         self, places: StatePlaces, counts: Callable[[Run], bool] = lambda run: True
     ) -> Counter[StateKey]:
-        """How many runs that count wait in each state, without runs that the window has left."""
+        """Number of counted runs that wait in each state, without runs outside the window."""
         by_run = dict[int, list[StateKey]]()
         for wait in self._alive((self.last_time, 0)):
             if wait.edge.id in places.source and counts(wait.run):
@@ -385,7 +389,7 @@ def _waiting(run: Run) -> Iterator[int]:
 def _places(run: Run, edge: Edge, places: StatePlaces) -> Iterator[tuple[int, list[StateKey]]]:
     """(id of a run, its states) of the partial match that waits as a run at an edge.
 
-    A run that has begun no operand of a bracket stands for the run before the bracket.
+    A run that has begun no operand of a bracket counts as the run before the bracket.
     """
     frame = run.frame
     left = None if frame is None else frame.left

@@ -1,7 +1,7 @@
 """Steps of waiting runs: an instant is offered to them, runs arrive in states and wait again.
 
 The second operand of `&` and AND sees the bindings of the first. So it is evaluated over the event
-history once the first is complete, and then goes on with the events that follow.
+history once the first is complete, and then over the following events.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class RunStepper:
     def advance(
         self, waiting: WaitingRuns, moment: MeasuredInstant, rows: RowsByGpm, queue: CandidateQueue
     ) -> None:
-        """Offer the solutions of an instant to all waiting runs, until no run can go on.
+        """Offer the solutions of an instant to all waiting runs, until no run can continue.
 
         Runs that accept in an outermost automaton are in `queue.complete` then.
         """
@@ -131,7 +131,7 @@ class RunStepper:
         moment: MeasuredInstant,
         earliest: int,
     ) -> list[Run]:
-        """Offer the solutions of an instant to the runs at one edge; the runs that follow.
+        """Offer the solutions of an instant to the runs at one edge; return the runs that follow.
 
         `earliest` is the least measure of a first event whose window has not passed.
         """
@@ -170,7 +170,7 @@ class RunStepper:
         return [run for run, candidate in candidates if not candidate.is_forestalled]
 
     def _passes_over(self, run: Run) -> bool:
-        """Whether a complete candidate has passed over a step behind `;`, so it is none."""
+        """Whether a complete candidate passes over a step behind `;`, so it does not count."""
         assert run.origin is not None
         left = [o for o in run.obligations if isinstance(o, LeftLoop) and o.exit.forestalls]
         return any(next(self.going_on(o, run.origin), None) is not None for o in left)
@@ -185,7 +185,7 @@ class RunStepper:
         return run.frame is None or self._may_go_on(run, run.frame, moment)
 
     def _may_go_on(self, run: Run, frame: BracketFrame, moment: MeasuredInstant) -> bool:
-        """Whether the bracket that a run belongs to can still be matched."""
+        """Whether the bracket of a run can still be matched."""
         if frame.conjunction and run.tau is not None and run.tau != moment.instant[0]:
             return False
         return may_be_accepted(run, moment.instant)
@@ -215,7 +215,7 @@ class RunStepper:
     def moments(
         self, automaton: Automaton, origin: int, after: Instant | None, end: Instant | None
     ) -> Moments | None:
-        """The instants between two others that matter to an automaton; None if there are none."""
+        """The instants between two others that concern an automaton; None if there are none."""
         machine = self._machine
         gpms, strict = machine.gpms_of[automaton.id], machine.program.strict
         moments = (
@@ -240,7 +240,7 @@ class RunStepper:
     def _arrive(
         self, run: Run, waiting: WaitingRuns, moment: MeasuredInstant, queue: CandidateQueue
     ) -> None:
-        """A run has reached its state: it may be complete there, and it may go on."""
+        """Process a run that has reached its state: it may be complete, and it may continue."""
         if run.state.acceptances:
             if run.frame is None:
                 queue.complete.append(run)
@@ -282,7 +282,7 @@ class RunStepper:
     ) -> None:
         """Let a run wait at an edge, for a solution or for a match of a bracket.
 
-        `may_leave`: the run may leave its greedy loop whatever comes.
+        `may_leave`: the run may leave its greedy loop in any case.
         """
         groups, obligations = run.groups, run.obligations
         if edge.actions:
@@ -371,7 +371,7 @@ class RunStepper:
     def _complete_operand(
         self, run: Run, waiting: WaitingRuns, moment: MeasuredInstant, queue: CandidateQueue
     ) -> None:
-        """A run has matched an operand of a bracket."""
+        """Record that a run has matched an operand of a bracket."""
         frame = run.frame
         assert frame is not None
         if frame.awaits_left:

@@ -1,4 +1,4 @@
-"""Taking a solution: the run that follows from a waiting run."""
+"""Taking a solution: from a waiting run to the next run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Taker:
     def _solved_rows(
         self, wait: WaitingRun, rows: Iterable[Row], correlation: CorrelatedTake
     ) -> Iterator[Row]:
-        """The rows to take of a correlated GPM, solved now, with the bindings of the run."""
+        """The rows of a correlated GPM, evaluated now with the bindings of the run."""
         for row in rows:
             nothing: Row = (*row[:4], (None,) * len(row[4]))
             for values in correlation.solutions(
@@ -55,7 +55,7 @@ class Taker:
     def _take(
         self, wait: WaitingRun, taking: CompiledTake, row: Row, moment: MeasuredInstant
     ) -> Run | None:
-        """The run that follows from one row; None if a join or a condition fails."""
+        """The run after one row; None if a join or a condition fails."""
         run, edge = wait.run, wait.edge
         if edge.apart and not self._is_apart(run, edge, row):
             return None
@@ -100,7 +100,7 @@ class Taker:
         )
 
     def going_on(self, edge: Edge, runs: list[Run]) -> list[Run]:
-        """The runs that go on of those that have followed an edge.
+        """The runs that continue, of those that have followed an edge.
 
         A step behind `;` is taken though FILTERs of other steps fail.
         """
@@ -114,7 +114,7 @@ class Taker:
         return runs
 
     def _is_apart(self, run: Run, edge: Edge, row: Row) -> bool:
-        """Whether the event of a row is none of those that the edge must not share."""
+        """Whether the event of a row is none of the events that the edge must not share."""
         before = [taken for _, taken in islice(trace_of(self._trace, run.trace), max(edge.apart))]
         return all(before[back - 1][0] != row[0] for back in edge.apart)
 
@@ -128,7 +128,7 @@ class Taker:
     def seen(self, run: Run, groups: Groups | None, edge: Edge, row: Row) -> TakeEnv:
         """The variables as a FILTER sees them while a run takes a row along an edge.
 
-        `groups` are the run's once it follows the edge. The next call changes what is returned.
+        `groups` are the run's after the edge. The next call changes the returned object.
         """
         env, label = self._env, edge.label
         assert isinstance(label, TakeLabel)

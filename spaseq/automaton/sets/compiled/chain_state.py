@@ -20,7 +20,7 @@ from spaseq.stateful import Stateful
 class ChainState(Stateful):
     """The partial matches of a plain sequence, for all slots.
 
-    `contiguous` is SELECT STRICT. With `consumes`, the matches of an instant use up the partial
+    `contiguous` is SELECT STRICT. With `consumes`, the matches of an instant consume the partial
     matches of their slot.
     """
 
@@ -69,7 +69,7 @@ class ChainState(Stateful):
 
     @property
     def most_made(self) -> int:
-        """How many sets of partial matches begin to wait at a row, at most."""
+        """Maximum number of sets of partial matches that begin to wait at a row."""
         return len(self._names)
 
     def advance(self, rows: OrderedRows, pace: Pace | None = None) -> Int64s:
@@ -102,20 +102,22 @@ class ChainState(Stateful):
         return idle
 
     def release(self, slots: Indices) -> None:
-        """Clear idle slots, which will stand for other keys."""
+        """Clear idle slots, for other keys."""
         self._heads[slots, :, kernel.NODE] = NIL
         self._heads[slots, :, kernel.BEGIN] = EVER
         self._latest[slots] = 0
 
     def alive(self, floor: int) -> Int64s:
-        """By slot: how many sets of partial matches wait in the window that begins at `floor`."""
+        """By slot: number of sets of partial matches that wait in the window that begins at
+        `floor`.
+        """
         heads = self._heads[:, 1:-1]
         alive = (heads[..., kernel.NODE] != NIL) & (heads[..., kernel.BEGIN] >= floor)
         counts: Int64s = alive.sum(axis=1, dtype=np.int64)
         return counts
 
     def live(self, floor: int, slots: Int64s | None = None) -> list[tuple[Iterable[WaitName], int]]:
-        """The waits of partial matches in the window that begins at `floor`, and how many wait."""
+        """The waits of partial matches in the window that begins at `floor`, and their number."""
         heads = self._heads if slots is None else self._heads[slots]
         live = self.nodes.live(heads[:, 1:-1, kernel.NODE], floor).sum(axis=0).tolist()
         return [(w, whole(count)) for w, count in zip(self._names, live, strict=True)]

@@ -74,7 +74,7 @@ class ActiveLists(Stateful, Generic[S]):
 
     @property
     def most_made(self) -> int:
-        """How many sets of partial matches begin to wait at a row, at most, as far as is known."""
+        """Known maximum number of sets of partial matches that begin to wait at a row."""
         return len(self._tables.states)
 
     def advance(self, rows: OrderedRows, pace: Pace | None = None) -> Int64s:
@@ -114,7 +114,7 @@ class ActiveLists(Stateful, Generic[S]):
         )
 
     def _provide(self, missing: int) -> None:
-        """Provide what the kernel has reported missing."""
+        """Provide the resource that the kernel has reported missing."""
         cursor = self.nodes.cursor
         if missing == set_arrays.MOVE_UNKNOWN:
             self._tables.add_move(int(cursor[set_arrays.STATE]), int(cursor[set_arrays.SEEN]))
@@ -158,7 +158,7 @@ class ActiveLists(Stateful, Generic[S]):
         return np.equal(self._living(floor), 0)
 
     def release(self, slots: Indices) -> None:
-        """Clear idle slots, which will stand for other keys."""
+        """Clear idle slots, for other keys."""
         cursor = self.nodes.cursor
         cursor[set_arrays.FREE] = kernel.vacate(
             slots, self._active, self._entry_of, self._free, cursor[set_arrays.FREE]
@@ -167,7 +167,9 @@ class ActiveLists(Stateful, Generic[S]):
         self._when[slots] = set_arrays.EVER
 
     def alive(self, floor: int) -> Int64s:
-        """By slot: how many sets of partial matches wait in the window that begins at `floor`."""
+        """By slot: number of sets of partial matches that wait in the window that begins at
+        `floor`.
+        """
         return self._living(floor)
 
     def _make_scratch(self) -> None:
@@ -181,7 +183,7 @@ class ActiveLists(Stateful, Generic[S]):
 class CompactState(ActiveLists[DeterministicState]):
     """The partial matches of all slots, by an automaton with this number of letters.
 
-    With `consumes`, the matches of an instant use up the partial matches of their slot.
+    With `consumes`, the matches of an instant consume the partial matches of their slot.
     """
 
     STATE = ("_active", "_entry_of", "_entries", "_free", "_latest", "_when", "nodes", "_states")
@@ -198,11 +200,11 @@ class CompactState(ActiveLists[DeterministicState]):
 
     @property
     def waits(self) -> Waits:
-        """The waits that the automaton was made of."""
+        """The waits of the automaton."""
         return self._automaton.waits
 
     def live(self, floor: int, slots: Int64s | None = None) -> list[tuple[Iterable[WaitName], int]]:
-        """The waits of partial matches in the window that begins at `floor`, and how many wait."""
+        """The waits of partial matches in the window that begins at `floor`, and their number."""
         parts = []
         active = self._active if slots is None else self._active[slots]
         entry_of = self._entry_of if slots is None else self._entry_of[slots]

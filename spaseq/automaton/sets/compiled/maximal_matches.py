@@ -60,7 +60,7 @@ class MaximalMatches(Stateful):
     # --- the window -------------------------------------------------------------------------------
 
     def add(self, solutions: SolutionBatch | list[GpmRow], rows: OrderedRows) -> None:
-        """Add a batch; drop what no window needs any more, now and then."""
+        """Add a batch; at times, drop data that no window needs any more."""
         if isinstance(solutions, SolutionBatch):
             stream: Array = solutions.stream
         else:

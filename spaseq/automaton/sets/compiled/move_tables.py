@@ -21,7 +21,7 @@ Marks: TypeAlias = Sequence[tuple[int, S | None, bool, int]]
 """
 
 MoveOf: TypeAlias = Callable[[S, int], tuple[S | None, Marks[S]]]
-"""Where a state stays at an instant with some letters (as bits), and its marking transitions."""
+"""The target of a state at an instant with some letters (as bits), and its marking transitions."""
 
 
 class MoveTables(Generic[S]):
@@ -74,7 +74,7 @@ class MoveTables(Generic[S]):
 
     @property
     def words(self) -> int:
-        """How many 64-bit words hold one bit per state."""
+        """Number of 64-bit words that hold one bit per state."""
         return self.changing.shape[1]
 
     def number(self, state: S | None) -> int:
@@ -126,7 +126,7 @@ class MoveTables(Generic[S]):
     def _find_changing(self, state: int, seen: int, concerned: set[int]) -> None:
         """Find the states that the kernel must visit at a set of letters, after one more move.
 
-        It may skip a state that stays as it is, takes no row, and is no target of another state.
+        It may skip a state that does not change, takes no row, and is no target of another state.
         """
         known = self._concerned[seen]
         first, end = self.moves[self.move[state, seen], kernel.FIRST_MARK :].tolist()

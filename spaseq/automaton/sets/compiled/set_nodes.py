@@ -19,7 +19,7 @@ from spaseq.rdf.columns.term_columns import distinct
 from spaseq.stateful import Stateful
 
 FIRST = kernel.EVER + 1
-"""The least measure at which a window begins. Nodes that are forgotten begin at EVER, before it."""
+"""The least begin of a window. Dropped nodes begin at EVER, before it."""
 
 _NODES, _ROOTS, _FEW = 256, 1024, 64
 _MARKS = 32
@@ -32,8 +32,8 @@ class SetNodes(Stateful):
     """Nodes by id, forgotten from the front.
 
     `array` [N, NODE_COLUMNS] is the ring of the kernels and `cursor` their cursor (`set_arrays`). A
-    mark (measure, id) says that the nodes before the id were added by that measure. They are not
-    needed a window later.
+    mark (measure, id) says that the nodes before the id were added by that measure. A window later
+    they are not needed.
     """
 
     STATE = (("array", "kept"), "cursor", "_marks", "_swept")
@@ -70,7 +70,7 @@ class SetNodes(Stateful):
 
     @property
     def used(self) -> int:
-        """How many nodes are in use."""
+        """Number of nodes in use."""
         return self.next - self.base
 
     @property
@@ -91,9 +91,10 @@ class SetNodes(Stateful):
         Args:
             rows: the rows.
             advance: calls the kernel for rows.
-            provide: is given what the kernel has reported missing, before each further call.
-            pace: leads it through the rows, if partial matches are limited.
-            most_made: how many sets of partial matches begin to wait at a row, at most.
+            provide: provides the resource that the kernel has reported missing, before each further
+                call.
+            pace: limits its progress, if partial matches are limited.
+            most_made: maximum number of sets of partial matches that begin to wait at a row.
         """
         self.cursor[kernel.ROOTS :] = 0
         if pace is None:
@@ -143,7 +144,7 @@ class SetNodes(Stateful):
         return distinct(numbers[numbers != kernel.UNION])
 
     def taken_rows(self, since: int, number: int, size: int) -> Bytes:
-        """Which of `size` rows, numbered from `number` on, are in the nodes from `since` on.
+        """A mask of the `size` rows, numbered from `number` on, in the nodes from `since` on.
 
         Returns 1 or 0 by row.
         """
@@ -154,7 +155,7 @@ class SetNodes(Stateful):
         return taken
 
     def live(self, roots: Int64s, floor: int) -> Float64s:
-        """[...] how many partial matches each of some roots stands for, of those in the window.
+        """[...] number of partial matches of each root in the window.
 
         The window begins at `floor`. One pass over all nodes counts them.
         """
@@ -213,8 +214,8 @@ class SetNodes(Stateful):
 
         `lowest` [rows] is the begin of the window that ends at each row. If `limit` is not
         negative, it bounds the matches of each root. The column ROOT of `ends` names the root of a
-        match. A piece is valid until the next one, and the nodes serve no other call until the last
-        piece, because there may be any number of matches.
+        match. A piece is valid until the next one, and no other call may use the nodes until the
+        last piece, because there may be any number of matches.
         """
         cursor = self._reading
         cursor.fill(0)
@@ -246,7 +247,7 @@ class SetNodes(Stateful):
                 cursor[1:3] = 0
 
     def count(self, roots: list[int], floor: int) -> int:
-        """How many matches of some disjoint roots lie in the window, however large the number.
+        """Number of matches of some disjoint roots in the window, however large.
 
         It visits each node of the window once.
         """
@@ -268,8 +269,8 @@ class SetNodes(Stateful):
     ) -> tuple[SetNodes, Int64s, Int64s]:
         """The greatest matches of each group of roots (see `kernels.preference`).
 
-        `ends` says where each group ends. `rank` is the rank of each row of `row_numbers` in the
-        order of positions. Returns new nodes, their roots [R, 2] and where each group ends.
+        `ends` has the end of each group. `rank` is the rank of each row of `row_numbers` in the
+        order of positions. Returns new nodes, their roots [R, 2] and the end of each group.
         """
         numbers = self.kept[:, kernel.ROW]
         ranks = rank[np.searchsorted(self.row_numbers(), numbers)]  # of no meaning for a union

@@ -41,7 +41,7 @@ from spaseq.stateful import Stateful
 
 
 def states_of(waits: Waits, name: WaitName, places: StatePlaces) -> Iterator[StateKey]:
-    """The states of a wait: where it waits, or how far the operands of its bracket have got."""
+    """The states of a wait: its position, or the progress of the operands of its bracket."""
     edge = waits.edges[name if isinstance(name, int) else cast(tuple[Any, ...], name)[0]]
     label = edge.label
     if isinstance(label, BracketLabel):
@@ -84,13 +84,15 @@ class SetState(Protocol):
         """Clear idle slots, which will stand for other keys."""
 
     def live(self, floor: int, slots: Int64s | None = None) -> list[tuple[Iterable[WaitName], int]]:
-        """The waits of partial matches in the window that begins at `floor`, and how many wait.
+        """The waits of partial matches in the window that begins at `floor`, and their number.
 
         `slots` None: in all slots.
         """
 
     def alive(self, floor: int) -> Int64s:
-        """By slot: how many sets of partial matches wait in the window that begins at `floor`."""
+        """By slot: number of sets of partial matches that wait in the window that begins at
+        `floor`.
+        """
 
 
 class SetSequencer(Stateful):
@@ -144,7 +146,7 @@ class SetSequencer(Stateful):
     def enumerated(self, rows: SolutionBatch, most_bytes: int) -> Iterator[NumberedMatches]:
         """Process rows like `run`, and yield the numbers of the rows of all matches, once.
 
-        Until the iterator goes on, `NumberedMatches.built` makes the matches themselves.
+        Until the iterator advances, `NumberedMatches.built` makes the matches themselves.
 
         Raises:
             TooManyMatches: their numbers need more than `most_bytes`.
@@ -163,11 +165,11 @@ class SetSequencer(Stateful):
             yield empty
 
     def _checked(self, pieces: Iterable[EnumeratedMatches]) -> Iterable[EnumeratedMatches]:
-        """The matches that negated steps in first and last place leave."""
+        """The matches that pass the negated steps in first and last place."""
         return pieces if self._outer is None else map(self._outer.checked, pieces)
 
     def close(self) -> Iterator[SequenceMatch]:
-        """All streams have ended."""
+        """Close every window: all streams have ended."""
         return self._closed(None)
 
     def _closed(self, until: int | None) -> Iterator[SequenceMatch]:
@@ -184,18 +186,18 @@ class SetSequencer(Stateful):
         return None if self._outer is None else self._outer.waiting.next_close
 
     def live_runs(self) -> int:
-        """How many sets of partial matches wait."""
+        """Number of waiting sets of partial matches."""
         return int(self._state.alive(self._lowest).sum())
 
     def count_waiting(self) -> None:
-        """Let the limit learn how many sets of partial matches wait."""
+        """Give the limit the number of waiting sets of partial matches."""
         limit = self._machine.waiting
         if limit is not None:
             alive = self._state.alive(self._lowest)
             limit.learn(int(alive.sum()), lambda: self._frame.of_members(alive, limit))
 
     def live_states(self, wanted: Wanted | None = None) -> LiveStates:
-        """Where the partial matches are, of all partitions or of those that are wanted."""
+        """The states of the partial matches, for all partitions or for wanted ones."""
         program, waiting = self._machine.program, Counter[StateKey]()
         places, waits = StatePlaces(program), self._state.waits
         slots, used = self._frame.slots_of(wanted), self._state.nodes.used
@@ -223,7 +225,7 @@ class SetSequencer(Stateful):
         rows: OrderedRows,
         matches: Callable[[Int64s], Iterator[T]],
     ) -> Iterator[T]:
-        """Process a batch; yields what `matches` makes of the roots of its matches."""
+        """Process a batch; yield the results of `matches` for the roots of its matches."""
         nodes, builder, outer = self._state.nodes, self._builder, self._outer
         self._state.grow(self._frame.keys.bound)
         if outer is not None:
@@ -249,7 +251,7 @@ class SetSequencer(Stateful):
         self._forget(self._lowest)
 
     def _lettered(self, solutions: SolutionBatch | list[GpmRow], rows: OrderedRows) -> OrderedRows:
-        """The rows with letters in place of GPMs, if the state asks for them."""
+        """The rows with letters in place of GPMs, if the state needs them."""
         if self._letters is None:
             return rows
         if isinstance(solutions, SolutionBatch):
@@ -260,7 +262,7 @@ class SetSequencer(Stateful):
         return replace(rows, gpm=np.where(rows.gpm < 0, -1, letter).astype(np.int32))
 
     def _forget(self, floor: int) -> None:
-        """Drop nodes, rows and keys that the window has left, when enough have gathered."""
+        """Drop nodes, rows and keys that have left the window, when enough have accumulated."""
         if self._state.nodes.forget(floor):
             kept = self._state.nodes.row_numbers()
             if self._outer is not None:
@@ -280,7 +282,7 @@ class SetSequencer(Stateful):
     # --- matches ----------------------------------------------------------------------------------
 
     def _pieces(self, roots: Int64s, rows: OrderedRows) -> Iterator[EnumeratedMatches]:
-        """The matches of some roots that selection and limit leave."""
+        """The matches of some roots that pass selection and limit."""
         nodes, machine, groups = self._state.nodes, self._machine, [roots]
         if machine.limit is not None or machine.strategy not in ("ALL", "STRICT"):
             groups = self._groups(roots, rows)
@@ -339,7 +341,7 @@ class SetSequencer(Stateful):
             group = time, k, tuple([values[c] for c in columns])
             groups.setdefault(group, []).append(i)
         if self._machine.limit is not None and self._machine.key != self._machine.partition:
-            # The kernel goes by the numbers of keys, which depend on batches.
+            # The kernel's order is that of key numbers, which depends on batches.
             for some in groups.values():
                 some.sort(key=lambda i: _content(rows_of[roots[i, 1] + rows.number]))
         return [roots[some] for some in groups.values()]
@@ -364,7 +366,7 @@ class SetSequencer(Stateful):
 
 
 def _content(row: GpmRow) -> tuple[int, int, list[str]]:
-    """What orders the rows of one instant."""
+    """The sort key of the rows of one instant."""
     gpm, (stream, _, _, _, values) = row
     return stream, gpm, [text or "" for text in values]
 

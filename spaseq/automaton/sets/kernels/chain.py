@@ -99,8 +99,8 @@ def advance_chain(
     part of its own step's list.
 
     A row that is alone at its instant is written without a test whether a step takes it; it counts
-    only if a step does. Nothing predicts which GPM comes next, and a branch on it would cost more
-    than the write.
+    only if a step does. The next GPM is unpredictable, and a branch on it would cost more than the
+    write.
 
     Args:
         slot, gpm, time_ms, k, start, lowest, ordinal, number: the columns of `OrderedRows`.
@@ -110,7 +110,7 @@ def advance_chain(
         heads: [slots, steps + 1, 2] T in Algorithm 1: the list that each step continues. The first
             step continues a list without nodes that has just begun; the last list stays empty.
         latest: [slots] ordinal of the latest instant.
-        consumes: 1 if the matches of an instant use up their slot's partial matches, else 0.
+        consumes: 1 if the matches of an instant consume their slot's partial matches, else 0.
         nodes: [N, NODE_COLUMNS] the compact set. roots: [R, 2] nodes of complete matches, with the
             row that completed them.
         cursor: [CURSOR] see `set_arrays`.
@@ -161,7 +161,7 @@ def _miss_instants(step: Int64s, heads: Int64s, here: int) -> None:
 def _take_alone(
     rows: BatchRows, end: int, chain: ChainTables, nodes: Int64s, roots: Int64s, cursor: Int64s
 ) -> int:
-    """Process rows, each alone at its instant, up to `end` or as far as the room surely lasts."""
+    """Process rows, each alone at its instant, up to `end` or while the room surely suffices."""
     slot, gpm, start, lowest, ordinal = rows.slot, rows.gpm, rows.start, rows.lowest, rows.ordinal
     step, touches, touched, heads = chain.step, chain.touches, chain.touched, chain.heads
     latest, number = chain.latest, rows.number

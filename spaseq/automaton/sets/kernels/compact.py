@@ -5,7 +5,7 @@ list if it has been made, the length of the list, and its safe nodes by falling 
 with its start. An instant looks only at the states that it may change, in the order of falling
 maximum start. It first builds T' of Algorithm 1 in `lists`, then copies it to T, the `entries`. If
 an array is full or a move is unknown, the kernel undoes the instant and returns. Its caller then
-provides what is missing and calls again.
+provides the missing resource and calls again.
 """
 
 from __future__ import annotations
@@ -221,8 +221,8 @@ def advance_compact(
         slot .. number: the columns of `OrderedRows`. A letter is a GPM, or a GPM and a stream.
         letters: the number of letters.
         same_time: a bit beside those of letters: an instant has the time of the one before in its
-            slot; 0 if no move asks that.
-        consumes: 1 if the matches of an instant use up their slot's partial matches, else 0.
+            slot; 0 if no move needs it.
+        consumes: 1 if the matches of an instant consume their slot's partial matches, else 0.
         sets: [S] sets of letters as bits: each letter alone, those of an instant without rows, and
             the others seen so far. They stand for the bit vectors of CORE 4.4.
         move: [states, S] Delta in Algorithm 1, found lazily: the number of the move, or UNKNOWN.
@@ -232,7 +232,8 @@ def advance_compact(
         entry_of: [slots, states] the entries of the active states.
         entries: [E, 2 + 2 H] T in Algorithm 1: union-lists of up to H nodes.
         free: [E] the free entries come first; `cursor[FREE]` counts them.
-        latest: [slots] ordinal of the latest instant. when: [slots] its time (ms), if moves ask.
+        latest: [slots] ordinal of the latest instant. when: [slots] its time (ms), if moves need
+            it.
         begins: [slots] the state in which matches begin (q0 in Algorithm 1), 0 at first.
         nodes: [N, NODE_COLUMNS] the compact set. roots: [R, 2] nodes of complete matches, with the
             row that completed them.
@@ -243,7 +244,7 @@ def advance_compact(
             Empty if all depths are 0.
         cursor: [CURSOR] see `set_arrays`; STATE and SEEN name the unknown move or set (as bits).
 
-    Returns: DONE, or what is missing.
+    Returns: DONE, or the missing resource.
     """
     n, strict, words = len(slot), len(ordinal) > 0, active.shape[1]
     assume(moves.shape[1] == 3)

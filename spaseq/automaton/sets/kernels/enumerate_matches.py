@@ -15,7 +15,7 @@ from spaseq.automaton.sets.kernels.set_arrays import (
 from spaseq.compiled.arrays import Int64s
 from spaseq.compiled.decorators import lean_kernel
 
-# What the kernel returns beside DONE.
+# Return codes beside DONE.
 STACK_FULL, MATCHES_FULL = 1, 2
 
 # Columns of `cursor`. ROOT: the root to read. USED, MATCHES: places of `rows` and `ends` in use.

@@ -1,4 +1,4 @@
-"""SELECT NEXT and LAST on a compact set, without enumerating what is not selected.
+"""SELECT NEXT and LAST on a compact set, without enumerating other matches.
 
 It is `sets.python.preferred` for the nodes of the kernels (docs/meaning.md#selection). The
 greatest match of an output node adds the position of its row to the greatest match of the node
@@ -65,7 +65,7 @@ def _reach(
 ) -> tuple[int, int]:
     """Spread REACHED from the nodes in `lowest..top` to their children in the window.
 
-    Returns (the lowest node reached, how many are reached).
+    Returns (the lowest node reached, the number of nodes reached).
     """
     mask, count, at = nodes.shape[0] - 1, 0, top
     while at >= lowest:
@@ -103,7 +103,7 @@ def _choose(
         place = (at + base) & mask
         before, rest = nodes[place, BEFORE], nodes[place, REST]
         own = NOTHING if before < base else scratch[before - base, BEST]
-        # Solutions of one event stand one after the other, and have one position.
+        # Solutions of one event are adjacent, and have one position.
         if nodes[place, ROW] != UNION and (own == NOTHING or sets[own, POSITION] != rank[at]):
             sets[size, POSITION], sets[size, EARLIER] = rank[at], own
             own = size
@@ -179,14 +179,14 @@ def prefer(
 
     Args:
         nodes: [N, NODE_COLUMNS] as in `set_arrays`; `base` is the id of the first node kept.
-        roots: [R, 2] node, row; one group after the other. ends: [G] where each group ends.
+        roots: [R, 2] node, row; one group after the other. ends: [G] the end of each group.
         lowest: [rows] the begin of the window that ends at each row.
         rank: [used] by node, the rank of its row in the order of positions.
         smallest_decides: True for NEXT, False for LAST.
         scratch: [used, SCRATCH] REACHED and WANTED are below 0 at first.
         sets: [used + 1, 2] the first set is below all positions.
         copies: [C, NODE_COLUMNS] the chosen nodes, with ids from 0.
-        chosen: [R, 2] their roots, with the rows. chosen_ends: [G] where each group ends.
+        chosen: [R, 2] their roots, with the rows. chosen_ends: [G] the end of each group.
         cursor: [4] see its columns; all zero at first.
 
     Returns: DONE, or NODES_FULL.

@@ -6,8 +6,8 @@ along. A *union* node stands for the matches of two other nodes.
 
 Nodes lie in a ring. Ids only grow, and a node's place is its id modulo the ring's size, a power of
 two (compare the memory management of CORE, 4.4). Children are older than their parents, and a node
-never changes. A node that the window has left is below `base`, or starts before the window. A
-batch only adds nodes, so the matches that end in it can be read afterwards.
+never changes. A node that has left the window is below `base`, or starts before the window. A batch
+only adds nodes, so the matches that end in it can be read afterwards.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNION = -1
 NEXT, BASE, FREE, ROOTS, AT, NEED, STATE, SEEN = range(8)
 CURSOR = 8
 
-# What a kernel returns: it is done, or why it stopped before its end.
+# Return codes: the kernel is done, or the reason why it stopped.
 DONE, NODES_FULL, ROOTS_FULL, LISTS_FULL, ENTRIES_FULL, MOVE_UNKNOWN, SET_UNKNOWN = range(7)
 
 
@@ -70,7 +70,7 @@ def mark_reachable(nodes: Int64s, base: int, floor: int, mark: Array) -> None:
 
 @lean_kernel
 def count_matches(nodes: Int64s, base: int, end: int, floor: int, counts: Float64s) -> None:
-    """Count the partial matches that each node stands for, in the window that begins at `floor`.
+    """Count the partial matches of each node, in the window that begins at `floor`.
 
     `counts` [end - base] has the number for each node from `base` on; children come first.
     """

@@ -5,9 +5,9 @@ the other at instants of one time. So a marking transition takes a set of *lette
 solution for each. A letter is a GPM and a stream. Two letters of one instant are of one event if
 their streams are equal, and the operands of AND may not share an event.
 
-A bracket is in a *stage*: how far its left and its right operand have got. Behind `;` a wait also
-remembers the stages of the candidates that began earlier. Once one of them is complete, it
-forestalls all that began later, so these end. Behind other operators all candidates count.
+The *stage* of a bracket is the progress of its left and its right operand. Behind `;` a wait also
+has the stages of the candidates that began earlier. Once one of them is complete, it forestalls all
+later ones, so these end. Behind other operators all candidates count.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from spaseq.automaton.sets.python.expand import (
 from spaseq.records import record
 
 NOT_BEGUN, DONE = -1, -2
-"""The stage of an operand that has taken no event yet, and of one that is complete."""
+"""The stages of an operand that has taken no event yet, and of a complete one."""
 
 Stage: TypeAlias = tuple[Any, Any]
 """The stages of both operands: NOT_BEGUN, DONE or the name of a wait of the operand."""
@@ -59,7 +59,7 @@ class Letters:
 
     @property
     def count(self) -> int:
-        """How many letters there are."""
+        """Number of letters."""
         return self.gpms * len(self.ranks)
 
     @property
@@ -102,7 +102,8 @@ class _InstantLetters:
 
 @record
 class _Step:
-    """What an instant does to a wait: the letters taken, the waits after, whether all is complete.
+    """An effect of an instant on a wait: the letters taken, the waits after, whether all is
+    complete.
 
     No letters: the instant is passed over.
     """
@@ -114,7 +115,7 @@ class _Step:
 
 @record
 class _Progress:
-    """What an instant does to a bracket: the letters taken, and the stage after."""
+    """An effect of an instant on a bracket: the letters taken, and the stage after."""
 
     taken: LetterSet
     stage: Stage
@@ -126,7 +127,7 @@ class _Progress:
 
 
 def _steps(waits: Waits, name: WaitName, seen: _InstantLetters) -> Iterator[_Step]:
-    """All that an instant may do to a wait."""
+    """All possible effects of an instant on a wait."""
     if isinstance(name, int):
         wait = waits.waits[name]
         for letter in seen.of.get(wait.gpm, ()):
@@ -141,7 +142,7 @@ def _steps(waits: Waits, name: WaitName, seen: _InstantLetters) -> Iterator[_Ste
 def _bracket_steps(
     number: int, wait: Wait, stage: Any, earlier: frozenset[Stage], seen: _InstantLetters
 ) -> Iterator[_Step]:
-    """All that an instant may do to a wait for a match of a bracket."""
+    """All possible effects of an instant on a wait for a match of a bracket."""
     bracket = wait.bracket
     assert bracket is not None
     begun = {p for s in earlier for p in _progress(bracket, s, seen)}
@@ -164,7 +165,7 @@ def _bracket_steps(
 
 
 def _progress(bracket: OperandPair, stage: Stage | None, seen: _InstantLetters) -> set[_Progress]:
-    """All that an instant may do to a bracket in a stage; None: to one that has not begun."""
+    """All possible effects of an instant on a bracket in a stage; None: one that has not begun."""
     if stage is not None and bracket.kind == "&" and not seen.same_time:
         return set()
     left, right = stage or (NOT_BEGUN, NOT_BEGUN)
@@ -179,7 +180,7 @@ def _progress(bracket: OperandPair, stage: Stage | None, seen: _InstantLetters) 
 
 
 def _operand(waits: Waits, stage: Any, seen: _InstantLetters) -> Iterator[tuple[LetterSet, Any]]:
-    """The letters that an instant lets an operand take, each with its stage after."""
+    """The letters that an operand may take at an instant, each with its stage after."""
     if stage == DONE:
         yield (), DONE
         return

@@ -1,9 +1,9 @@
 """The deterministic automaton, made on the fly: states are sets of waits (CORE, PVLDB 15:9, 4.4).
 
-Several ways through the sequence may reach one match. Determinising gives it one run, which stands
-in the set of all waits that these ways lead to. From a state, an instant leads to at most one state
-for each solution taken (a marking transition), and to at most one state if none is taken. So no
-match is found twice. States and moves are made when first needed, and kept.
+Several ways through the sequence may reach one match. Determinising gives it one run, in the set of
+all waits of these ways. From a state, an instant leads to at most one state for each solution taken
+(a marking transition), and to at most one state if none is taken. So no match is found twice.
+States and moves are made when first needed, and kept.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class DeterministicAutomaton:
     """The deterministic automaton of the waits of a sequence.
 
     `contiguous`: a match must take a solution at every instant (SELECT STRICT). `same_time` is a
-    bit beside those of GPMs: the instant has the time of the one before; 0 if no state asks that.
+    bit beside those of GPMs: the instant has the time of the one before; 0 if no state needs it.
     `takes_several`: a match may take several rows of one instant.
     """
 
@@ -127,7 +127,7 @@ class DeterministicAutomaton:
         return self.state(then), accepts
 
     def stay(self, state: DeterministicState | None, gpms: int) -> DeterministicState | None:
-        """The state after an instant of which no solution is taken."""
+        """The state after an instant without a solution taken."""
         if state is None or state is self.initial:
             return state
         if self.is_contiguous:

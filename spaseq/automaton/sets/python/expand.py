@@ -10,13 +10,13 @@ After `;` that is right only for alternatives of one event. They share their can
 first instant with a solution of any of them ends the wait for all.
 
 Where repetitions are counted, an edge with the counts of the repetitions around it is a wait. The
-waits of a program with greedy loops or UNTIL also remember what forbids them. After `B+ UNTIL U`,
-they remember whether U has been seen since the repetition began. A wait that leaves a greedy loop
-remembers how far one more repetition has got: the waits of its automaton. Such waits are made when
-a partial match first gets there.
+waits of a program with greedy loops or UNTIL also have a memory that may forbid them. After `B+
+UNTIL U`, it says whether U has been seen since the repetition began. The memory of a wait that
+leaves a greedy loop is the progress of one more repetition: the waits of its automaton. Such waits
+are made when a partial match first reaches them.
 
 A bracket with `&` or AND is not opened. It is one wait, with the waits of its two operands; its
-name says how far both have got (`conjunctions`).
+name has the progress of both (`conjunctions`).
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from spaseq.lang.ast.pattern_nodes import OpKind
 from spaseq.records import record
 
 MOST_WAITS = 20_000
-"""A program has at most this many waits, counts aside."""
+"""Maximum number of waits of a program, without counts."""
 
 MOST_STAGES = 1024
-"""The most stages of a bracket with `&` or AND."""
+"""Maximum number of stages of a bracket with `&` or AND."""
 
 MOST_STAGES_AFTER_NEXT = 32
-"""The same behind `;`, where a stage also remembers the candidates that have begun earlier."""
+"""The same behind `;`, where a stage also has the earlier candidates."""
 
 BracketName: TypeAlias = tuple[int, tuple[Any, Any] | None, frozenset[tuple[Any, Any]]]
 """The number of a bracket's wait, its stage, and the stages of candidates that began earlier."""
@@ -62,7 +62,7 @@ In a program with greedy loops or UNTIL: with counts, stops, and the names of th
 class TooManyWaits(Exception):
     """A program has too many waits, because its brackets and repetitions nest.
 
-    The message says of what there are too many.
+    The message names them.
     """
 
 
@@ -97,7 +97,7 @@ class OperandPair:
 
     @property
     def stages(self) -> int:
-        """A bound on the stages that its partial matches can be in."""
+        """An upper bound on the number of stages of its partial matches."""
         return (self.left.stages + 1) * (self.right.stages + 1)
 
 
@@ -118,7 +118,7 @@ class Waits:
 
     @property
     def stages(self) -> int:
-        """The number of waits, with the stages of brackets."""
+        """Number of waits, with the stages of brackets."""
         return sum(1 if w.bracket is None else w.bracket.stages for w in self.waits.values())
 
     @property
@@ -142,7 +142,7 @@ class Waits:
     def seen(self, name: WaitName, gpms: int) -> WaitName | None:
         """A wait once it has seen an instant with solutions of some GPMs (as bits).
 
-        It may still take one of them; None if a greedy loop goes on instead.
+        It may still take one of them; None if a greedy loop repeats instead.
         """
         wait = self.waits[name]
         if not wait.stoppers and not wait.ahead:
@@ -171,7 +171,7 @@ class Waits:
         return wait.then, wait.accepts
 
     def stay(self, name: WaitName, gpms: int) -> tuple[WaitName, ...]:
-        """The wait after an instant of which it takes no solution; none if it ends."""
+        """The wait after an instant without a solution for it; none if it ends."""
         wait, after = self.waits[name], self.seen(name, gpms)
         return () if after is None or wait.strict or wait.ends & gpms else (after,)
 
@@ -207,7 +207,7 @@ class _Spot:
 
 @record
 class _Past:
-    """What leads to a wait: the operator, the memory, and the waits of one more repetition."""
+    """The origin of a wait: the operator, the memory, and the waits of one more repetition."""
 
     operator: _Operator
     memory: LoopMemory
@@ -217,9 +217,8 @@ class _Past:
 class _PlainWaits(dict[WaitName, Wait]):
     """Waits without memory.
 
-    Waits get numbers in the order in which they are found, from the initial ones on. So to make a
-    wait, all before it are made first. An unrolled repetition has thousands, of which matches reach
-    a few.
+    Waits get numbers in the order in which they are found, from the initial ones on. So all earlier
+    waits are made first. An unrolled repetition has thousands, of which matches reach a few.
     """
 
     def __init__(self, expansion: _Expansion) -> None:
@@ -234,7 +233,7 @@ class _PlainWaits(dict[WaitName, Wait]):
 
 
 class _RememberedWaits(dict[WaitName, Wait]):
-    """Waits with memory, each made when it is first asked for."""
+    """Waits with memory, each made at its first use."""
 
     def __init__(self, expansion: _Expansion) -> None:
         super().__init__()
@@ -259,7 +258,7 @@ class _Expansion:
         self._remember(False)
 
     def _remember(self, remembers: bool) -> None:
-        """From now on name waits with memory; without memory every edge can be followed."""
+        """Name waits with memory from now on; without memory every edge can be followed."""
         program = self._program
         self._bounds: Mapping[int, RepeatBounds] = program.bounds if remembers else {}
         self._untils: Collection[int] = self._stoppers if remembers else ()

@@ -1,1 +1,1 @@
-"""Topics of Kafka that a followed run on Spark reads: batches, clocks, ties. No Spark inside."""
+"""Kafka topics of a followed run on Spark: batches, clocks, ties. No Spark inside."""

@@ -1,10 +1,11 @@
-"""The range of each partition that one micro-batch reads, where the streams' time stands, and what
-is known after a range was read: its clock, and the times of its events.
+"""The range of each partition that a micro-batch reads, the streams' clocks, and the result of a
+range.
 
 A `TopicBatch` is an offset of Spark's source, so Spark writes it into the checkpoint before a task
 reads anything. A batch that is run again reads the same messages, at the same time of arrival. The
-task that reads a range stores what it knows then. It depends on the messages and the offsets alone,
-so a task that is run again stores the same. The next batch goes on from there.
+task that reads a range stores the clock behind it and the times of its events (`RangeEnd`), from
+which the next batch continues. These depend on the messages and the offsets alone, so a task that
+is run again stores the same.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ _NAME = re.compile(r"(\d+)-(\d+)-(\d+)\.range")
 
 @record
 class PartitionRange:
-    """What a batch reads of a partition.
+    """The part of a partition that a batch reads.
 
     Attributes:
-        origin: the offset at which the run began to read the partition.
-        begin, end: offsets; the batch reads from `begin` to before `end`.
-        since: when the partition last had new messages, ms since the epoch.
-        floor: the time (ms) to which the watermark was raised, because the partition was idle, or
-            new; None if it never was.
+      origin: the first offset of the partition that the run has read.
+      begin, end: offsets; the batch reads from `begin` to before `end`.
+      since: time of the last new messages of the partition, ms since the epoch.
+      floor: the time (ms) to which the watermark was raised, because the partition was idle, or
+          new; None if it never was.
     """
 
     origin: int
@@ -53,13 +54,13 @@ class PartitionRange:
 
 @record
 class TopicArrivals:
-    """What a batch reads of a topic.
+    """The part of a topic that a batch reads.
 
     Attributes:
-        partitions: by their numbers.
-        mark: the watermark (ms) of the stream before the batch reads; None if it has none yet.
-        ties: the name of the file that numbers events of equal time before the watermark; "" if
-            there is none.
+      partitions: by their numbers.
+      mark: the watermark (ms) of the stream before the batch; None if it has none yet.
+      ties: the name of the file that numbers events of equal time before the watermark; "" if there
+          is none.
     """
 
     partitions: tuple[PartitionRange, ...] = ()
@@ -68,7 +69,7 @@ class TopicArrivals:
 
     @property
     def tells_time(self) -> bool:
-        """Whether the task that reads the only partition tells the watermark behind it."""
+        """Whether the task that reads the only partition knows the watermark behind it."""
         return len(self.partitions) == 1 and self.partitions[0].begin < self.partitions[0].end
 
     def as_json(self) -> list[Any]:
@@ -88,8 +89,8 @@ class TopicBatch:
 
     Attributes:
         number: counts the batches; 0 is before the first one.
-        at: when it was planned, ms since the epoch.
-        topics: one for each topic of the run.
+        at: time of planning, ms since the epoch.
+        topics: the arrivals of each topic of the run.
         knowledge: the name of the knowledge base that was current then; "" if it never changes.
     """
 
@@ -120,12 +121,12 @@ class TopicSplit:
         stream: the stream's number.
         topic: the topic's number.
         partition: the partition's number.
-        at: when the batch was planned: the arrival of the messages (ms since the epoch).
+        at: time of planning, which is the arrival of the messages (ms since the epoch).
         begin, end: offsets.
-        clock: where the partition's time stands before the messages.
+        clock: the partition's clock before the messages.
         is_only: whether the task tells the stream's watermark; see `tells_time`.
-        dropped: offsets of messages before `begin` that the server has dropped unread; or None.
-        max_ahead_ms: how far ahead an event may be.
+        dropped: offsets of messages before `begin` that the server has dropped unread, if any.
+        max_ahead_ms: maximum lead of an event.
         directory: of the clocks.
         knowledge: the name of the knowledge base that the events are matched with.
     """
@@ -147,12 +148,12 @@ class TopicSplit:
 
 @record
 class RangeEnd:
-    """What is known after a range of a partition.
+    """The result of reading a range of a partition.
 
     Attributes:
-        clock: of the partition.
-        events: the times of the range's events that are in time.
-        size: the bytes of its messages.
+      clock: the clock of the partition after the range.
+      events: the times of the range's events that are in time.
+      size: the bytes of its messages.
     """
 
     clock: StreamClock
@@ -160,7 +161,7 @@ class RangeEnd:
     size: int
 
     def data(self) -> bytes:
-        """This as bytes, with a checksum."""
+        """The result as bytes, with a checksum."""
         arrays = self.events.times.tobytes(), self.events.counts.tobytes()
         return dump_plain((self.clock.as_json(), *arrays, self.size))
 
@@ -174,26 +175,26 @@ class RangeEnd:
 
 @record
 class RangeEnds:
-    """The files with what is known after ranges, and those that number ties, in a directory.
+    """The files of `RangeEnd`s, and the files that number ties, in a directory.
 
-    `directory` is one that all tasks reach.
+    `directory` must be accessible to all tasks.
     """
 
     directory: Path
 
     def store(self, topic: int, partition: int, end: int, known: RangeEnd) -> None:
-        """Keep what is known after the message before the offset `end`.
+        """Store the `RangeEnd` of the messages before the offset `end`.
 
         Raises:
-            RunError: the file cannot be written.
+          RunError: the file cannot be written.
         """
         self._write(f"{topic}-{partition}-{end}.range", known.data())
 
     def load(self, topic: int, partition: int, end: int) -> RangeEnd:
-        """What `store` kept.
+        """Load a stored `RangeEnd`.
 
         Raises:
-            RunError: the file is missing or damaged.
+          RunError: the file is missing or damaged.
         """
         path = self.directory / f"{topic}-{partition}-{end}.range"
         try:
@@ -212,7 +213,7 @@ class RangeEnds:
         return {partition_key: sorted(ends) for partition_key, ends in by_partition.items()}
 
     def store_ties(self, topic: int, batch: int, earlier: Mapping[int, TimeCounts]) -> str:
-        """Keep how many events of earlier partitions have the times of a partition's events.
+        """Store the number of events of earlier partitions at each time of a partition's events.
 
         Returns:
             The name for `load_ties`.
@@ -223,7 +224,7 @@ class RangeEnds:
         return name
 
     def load_ties(self, name: str) -> dict[int, TimeCounts]:
-        """What `store_ties` kept; RunError if the file is missing or damaged."""
+        """Load stored ties; RunError if the file is missing or damaged."""
         path = self.directory / name
         try:
             return {
@@ -234,14 +235,14 @@ class RangeEnds:
             raise damaged(path, error) from error
 
     def note_knowledge(self, batch: int, name: str) -> None:
-        """Keep the name of the knowledge base that a batch may be run with again."""
+        """Record the name of the knowledge base that a batch may be run with again."""
         self._write(f"knowledge-{batch}.name", name.encode())
 
     def knowledge_in_use(self) -> set[str]:
         """The knowledge bases of all batches that may be run again."""
         names = set()
         for path in self.directory.glob("*.name"):
-            with suppress(FileNotFoundError):  # the source's process has just forgotten it
+            with suppress(FileNotFoundError):  # the source's process has just dropped it
                 names.add(path.read_text())
         return names
 
@@ -252,7 +253,7 @@ class RangeEnds:
                 path.unlink(missing_ok=True)
 
     def forget(self, topic: int, partition: int, end: int) -> None:
-        """Remove what is known after a range."""
+        """Remove the `RangeEnd` of a range."""
         (self.directory / f"{topic}-{partition}-{end}.range").unlink(missing_ok=True)
 
     def _write(self, name: str, data: bytes) -> None:
@@ -267,7 +268,7 @@ class RangeEnds:
 
 
 def earlier_ties(partitions: Sequence[TimeCounts]) -> dict[int, TimeCounts]:
-    """For each partition: how many events of earlier partitions have the times of its events.
+    """For each partition: the number of events of earlier partitions at each time of its events.
 
     >>> two = [TimeCounts.of_pairs([(5, 2), (7, 1)]), TimeCounts.of_pairs([(5, 1)])]
     >>> earlier_ties(two)[1].pairs

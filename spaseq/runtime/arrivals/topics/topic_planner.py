@@ -1,8 +1,8 @@
-"""Plans the batches of topics: which offsets a batch reads, and how far the streams' time has come.
+"""Plans the batches of topics: the offsets that a batch reads, and the streams' watermarks.
 
-The tasks of a batch store what they learn of the events' times (`RangeEnds`). So the planner knows
-the watermark of a stream, the least of its partitions, when the next batch is planned. It then also
-knows all events before that watermark, and how many in each partition have the same time.
+The tasks of a batch store the times of the events (`RangeEnds`). So the planner knows the watermark
+of a stream, the least of its partitions, when it plans the next batch. It then also knows all
+events before that watermark, and how many in each partition have the same time.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from spaseq.runtime.arrivals.topics.topic_batch import (
 )
 
 FIRST_MESSAGE_BYTES = 1000
-"""The supposed size of a message before any was read."""
+"""Assumed size of a message before any was read."""
 
 
 class Topic(Protocol):
-    """What the planner asks of a topic; see `TopicRanges`."""
+    """The part of a topic that the planner needs; see `TopicRanges`."""
 
     @property
     def starts_late(self) -> bool: ...
@@ -43,12 +43,12 @@ class Topic(Protocol):
 
 @dataclass(slots=True)
 class _ReadPartition:
-    """What is known of a partition after all that was read of it.
+    """The state of a partition after all ranges read so far.
 
     Attributes:
-        end: the offset before which it was read.
-        clock: of the partition.
-        events: the times of its events that the stream's watermark has not passed.
+      end: the offset before which it was read.
+      clock: of the partition.
+      events: the times of its events that the stream's watermark has not passed.
     """
 
     end: int
@@ -66,10 +66,10 @@ class TopicPlanner:
     Args:
         topics: the topics, by stream number.
         names: of the topics, for messages.
-        ends: what tasks store.
-        settings: how time passes.
+        ends: the results that tasks store.
+        settings: the rules of time.
         knowledge: the name of the knowledge base for new batches; "" if it never changes.
-        wall: seconds since the epoch.
+        wall: the clock, in seconds since the epoch.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class TopicPlanner:
         return TopicBatch(0, self._started, tuple(TopicArrivals() for _ in self._topics))
 
     def extents(self) -> list[list[Extent] | None]:
-        """How far each topic goes now; None for one whose servers do not answer."""
+        """The present end of each topic; None if its servers do not answer."""
         all_extents: list[list[Extent] | None] = []
         for topic in self._topics:
             try:
@@ -107,15 +107,15 @@ class TopicPlanner:
     def plan(
         self, before: TopicBatch, extents: Sequence[list[Extent] | None], max_bytes: float
     ) -> TopicBatch:
-        """The batch that follows `before`, which has been run; `before` if there is nothing to do.
+        """The batch after `before`, which has been run; `before` if there is nothing to do.
 
         Args:
             before: the last batch.
-            extents: how far each topic goes.
-            max_bytes: about the most bytes of each topic that the batch reads.
+            extents: the present end of each topic.
+            max_bytes: approximate maximum of the bytes of each topic in the batch.
 
         Raises:
-            RunError: a topic has been made anew, or what tasks have stored is damaged.
+            RunError: a topic has been recreated, or a file of a task is damaged.
         """
         at, self.has_backlog = int(self._wall() * 1000), False
         for number, topic in enumerate(before.topics):
@@ -144,7 +144,7 @@ class TopicPlanner:
             before: the batch before.
             batch: the batch.
             first: the number of the first topic's stream.
-            knowledge: the name of the knowledge base, unless it was another one for the batch.
+            knowledge: the name of the knowledge base, unless the batch names another one.
         """
         splits: list[TopicSplit] = []
         for topic, arrivals in enumerate(batch.topics):
@@ -173,7 +173,7 @@ class TopicPlanner:
         return splits
 
     def forget(self, batch: TopicBatch) -> None:
-        """Remove what nobody needs any more once a batch is committed."""
+        """Remove files that no batch needs once a batch is committed."""
         self._ends.forget_batches(batch.number)
         for (topic, partition), ends in self._ends.ends().items():
             arrivals = batch.topics[topic]
@@ -194,10 +194,10 @@ class TopicPlanner:
             self._last[range_end] = float(times[-1]) if len(times) else float("-inf")
         return self._last[range_end]
 
-    # --- what is known of partitions --------------------------------------------------------------
+    # --- partitions -------------------------------------------------------------------------------
 
     def _learn(self, topic: int, arrivals: TopicArrivals) -> None:
-        """Bring `_known` to where it stands after a batch."""
+        """Bring `_known` to the state after a batch."""
         there: dict[tuple[int, int], list[int]] | None = None
         for partition, part in enumerate(arrivals.partitions):
             known = self._known.get((topic, partition))
@@ -236,7 +236,9 @@ class TopicPlanner:
         extents: Sequence[Extent] | None,
         limits: tuple[int, float],
     ) -> TopicArrivals:
-        """What a batch reads of a topic; `limits` are the time of planning and the most bytes."""
+        """The part of a topic that a batch reads; `limits` are the time of planning and the maximum
+        bytes.
+        """
         at, max_bytes = limits
         parts = [replace(part, begin=part.end) for part in before.partitions]
         if extents is None:
@@ -264,7 +266,7 @@ class TopicPlanner:
     def _anew(self, number: int) -> RunError:
         return RunError(
             f"{self._names[number]}: a partition ends before a message that has been read: the "
-            "topic has been made anew. Begin with an empty checkpoint"
+            "topic has been recreated. Begin with an empty checkpoint"
         )
 
     def _watermark(self, topic: int, count: int) -> int | None:
@@ -315,7 +317,7 @@ class TopicPlanner:
     def _marked(
         self, number: int, topic: TopicArrivals, before: TopicBatch, at: int
     ) -> tuple[TopicArrivals, bool]:
-        """The arrivals with their watermark and ties, and whether that is worth a batch."""
+        """The arrivals with their watermark and ties, and whether they are worth a batch."""
         parts = topic.partitions
         clocks = [self._stands(number, p, part) for p, part in enumerate(parts)]
         for clock, part in zip(clocks, parts, strict=True):

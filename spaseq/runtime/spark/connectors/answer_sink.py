@@ -1,8 +1,8 @@
 """The Spark data sink `spaseq`: DataFrames of answers to files, each batch once.
 
-The tasks of a batch write files that readers pass over (their names begin with `_`). When all tasks
+The tasks of a batch write files that readers ignore (their names begin with `_`). When all tasks
 are done, the driver gives the files their names, and then records the batch as committed. A batch
-that is run again replaces what its first attempt left; a committed batch is not touched.
+that is run again replaces the files of its first attempt; a committed batch stays.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from spaseq.storage.checksums import read_json, write_json
 
 SUFFIXES = {
     **{form: sink.suffix for form, sink in SINKS.items() if not sink.binary},
-    "parquet": "parquet",  # the rows as they are
+    "parquet": "parquet",  # the rows unchanged
 }
-"""The ending of the file names of each format."""
+"""The file name extension of each format."""
 
 COMMITTED = "_committed.json"
 
@@ -72,7 +72,7 @@ class AnswerFiles:
     variables: tuple[str, ...] = ()  # of tables
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> str | None:
-        """Write rows to a new file that readers pass over; its name, or None without rows."""
+        """Write rows to a new file that readers ignore; return its name, or None without rows."""
         rows = [batch for batch in batches if batch.num_rows]
         if not rows:
             return None
@@ -85,7 +85,7 @@ class AnswerFiles:
         return path.name
 
     def publish(self, written: Sequence[str], prefix: str) -> None:
-        """Give files the names that readers look for: the prefix and a number."""
+        """Give files the names that readers find: the prefix and a number."""
         suffix = SUFFIXES[self.form]
         for old in self.directory.glob(f"{prefix}-*.{suffix}"):
             old.unlink()

@@ -1,11 +1,11 @@
 """The Spark data source `rdf`: RDF files as rows, one per event, bounded or as they arrive.
 
 Its partitions are splits of files, which any worker can open. A followed run of this package reads
-the same partitions, but gets each split as one row, unread: its events become columns of terms in
-the task that matches them.
+the same partitions, but gets each split as one unread row: the task that matches its events parses
+them.
 
-Spark asks for the schema and for the readers in processes of their own, one after the other. So
-this module imports what reads and plans only where it is used.
+Spark gets the schema and the readers from separate processes, one after the other. So this module
+imports readers and planners only where it uses them.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ EVENT_DDL = "stream string, time timestamp, k int, event string, graph string, l
 SPLIT_DDL = "stream int, split binary"
 
 SMALL_BATCH_BYTES = 2**20
-"""A batch of no more input than this is one task."""
+"""Maximum input of a batch that is one task."""
 
 _EVENTS = pa.schema(
     [
@@ -89,12 +89,12 @@ def source_options(
     """The source's options for a followed run: rows are splits of several streams, unread.
 
     Args:
-        streams: what is followed.
+        streams: the followed streams.
         directory: relative paths start from here.
-        log: the directory of the file source log; None for streams that are read to their ends.
-        settings: the log's.
-        depths: how far back the state of the queries reaches.
-        repetition: the batches that make the state of an earlier run anew.
+        log: the directory of the file source log; None for bounded streams.
+        settings: the settings of the log.
+        depths: how far back the state of the queries depends on events.
+        repetition: the batches that rebuild the state of an earlier run.
     """
     given = {"streams": json.dumps([asdict(s.options) for s in streams]), "directory": directory}
     if log is not None:
@@ -107,9 +107,9 @@ def source_options(
 class RdfDataSource(DataSource):  # type: ignore[misc]
     """`spark.read.format("rdf")` and `spark.readStream.format("rdf")`.
 
-    A row is an event: `stream` (IRI), `time`, `k` (how many earlier events of the stream have this
-    time), `event` (the graph's IRI, or null), `graph` (N-Triples text), and `late_ms` (how far it
-    is behind the stream's watermark; null if it is not late, and in a bounded read).
+    A row is an event: `stream` (IRI), `time`, `k` (the number of earlier events of the stream with
+    this time), `event` (the graph's IRI, or null), `graph` (N-Triples text), and `late_ms` (its
+    delay behind the stream's watermark; null if it is not late, and in a bounded read).
 
     Options (case-insensitive): `path` (file, directory or glob; required), `stream` (its IRI),
     `timePredicate` (IRI), `format` (if file names do not tell it), `base` (IRI, for relative ones),
@@ -146,7 +146,7 @@ class _Options:
     log: Path | None
     settings: FileSourceSettings
     strict: bool = False
-    directory: str | None = None  # relative paths start from here
+    directory: str | None = None  # directory of relative paths
     range_bytes: int | None = None  # of a bounded read, if given
     depths: tuple[Any, ...] = ()  # as JSON values
     repetition: Repetition = Repetition()
@@ -186,7 +186,7 @@ def _stream(given: dict[str, Any]) -> StreamOptions:
 
 
 def _as_tuples(value: Any) -> Any:
-    """A JSON value with tuples in the place of lists."""
+    """A JSON value with tuples instead of lists."""
     if isinstance(value, list):
         return tuple(_as_tuples(item) for item in value)
     if isinstance(value, dict):
@@ -307,7 +307,7 @@ class _Reading:
 
 
 class RdfReader(_Reading, DataSourceReader):  # type: ignore[misc]
-    """Reads all files that are there."""
+    """Reads all present files."""
 
     def partitions(self) -> Sequence[InputPartition]:
         from spaseq.runtime.arrivals.input_splits import bounded_splits, paths_from
@@ -380,7 +380,7 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
         return {"batch": number}
 
     def _most(self, limit: ReadLimit) -> float:
-        """Most bytes of each stream that a batch reads."""
+        """Maximum bytes of each stream in a batch."""
         if isinstance(limit, ReadAllAvailable):
             return float("inf")
         most = self._sizer.bytes

@@ -2,7 +2,7 @@
 
 An offset of the source is a `TopicBatch`: the offsets of each partition, in Spark's checkpoint. The
 data source has no options, because Spark shows options in plans and logs, and a URL may have a
-password. So each run makes a class of its own, which Spark pickles with what it needs.
+password. So each run makes a class, which Spark pickles with its attributes.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from spaseq.sources.broker_stream import BrokerStream
 
 @record
 class FollowedTopics:
-    """What a run follows.
+    """The followed topics of a run.
 
     Attributes:
-        streams: the streams at Kafka.
-        first: the number of the first of them in the run.
-        directory: for what tasks learn; part of the checkpoint.
-        settings: limits of a batch, and how time passes.
-        knowledge: the name of the knowledge base at the start of the run.
-        arrivals: the directory of the log that says which is current; None if it never changes.
+      streams: the streams at Kafka.
+      first: the number of the first of them in the run.
+      directory: for the results of tasks; part of the checkpoint.
+      settings: limits of a batch, and the rules of time.
+      knowledge: the name of the knowledge base at the start of the run.
+      arrivals: the directory of the log that names the current one; None if it never changes.
     """
 
     streams: tuple[BrokerStream, ...]
@@ -87,7 +87,7 @@ class _TopicPart(InputPartition):  # type: ignore[misc]
 
 
 class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Plans batches with a `TopicPlanner`, in a process of its own."""
+    """Plans batches with a `TopicPlanner`, in a separate process."""
 
     def __init__(self, followed: FollowedTopics) -> None:
         self._followed = followed
@@ -130,7 +130,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         return batch.as_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """A task for each partition with new messages; one of them has the watermarks, too."""
+        """A task for each partition with new messages; one task also has the watermarks."""
         if start == end:
             return []
         batch, followed = TopicBatch.of_json(end), self._followed

@@ -1,10 +1,10 @@
-"""The directory from which a followed run resumes.
+"""The checkpoint directory of a followed run.
 
-`spaseq.json` describes the job that the state belongs to, and the format of the state. `spark/` is
-the checkpoint of Structured Streaming, and `offsets.json` has checksums of its offsets. `arrivals/`
-is the file source log, from which the state can be made anew (`earlier_state`). `topics/` is what
-tasks learn of partitions at Kafka. `output.json` has the sizes of output files at the start of the
-last batch. `.lock` is locked by the run that uses the directory.
+`spaseq.json` describes the job of the state, and the format of the state. `spark/` is the
+checkpoint of Structured Streaming, and `offsets.json` has checksums of its offsets. `arrivals/` is
+the file source log, from which the state can be rebuilt (`earlier_state`). `topics/` has the
+results of tasks for partitions at Kafka. `output.json` has the sizes of output files at the start
+of the last batch. The run that uses the directory locks `.lock`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class OffsetChecks:
     offsets: Path
 
     def note(self, batch: int) -> None:
-        """Store the checksums when a batch has begun."""
+        """Store the checksums at the beginning of a batch."""
         numbers = range(max(batch - _READ_BACK + 1, 0), batch + 1)
         sums = {str(n): _checksum(self.offsets / str(n)) for n in numbers}
         write_json(self.path, {name: known for name, known in sums.items() if known is not None})
@@ -86,7 +86,7 @@ _MANIFEST = "spaseq.json"
 _SPARK = "spark"
 
 BUCKETS = 8
-"""The usual number of buckets of a query with a key."""
+"""Default number of buckets of a query with a key."""
 
 
 @record
@@ -99,7 +99,7 @@ class Checkpoint:
     resumed: bool
     limited: bool = False  # whether no partition is split, so that a limit can count its answers
     has_families: bool = True  # older checkpoints have the state of each query by itself
-    repetition: Repetition = Repetition()  # what makes the state of an earlier run anew
+    repetition: Repetition = Repetition()  # rebuilds the state of an earlier run
 
     @classmethod
     def open(
@@ -117,11 +117,11 @@ class Checkpoint:
             buckets: number per query with a key. By default the existing checkpoint's number, or
                 `BUCKETS` for a new one.
             lifts: the identity of the lift of each stream that is a DataFrame of rows, by IRI.
-            makes_anew: whether a state that this version does not read may be made anew.
+            makes_anew: whether a state that this version cannot read may be rebuilt.
 
         Raises:
             UsageError: the checkpoint has other queries, streams, lifts or knowledge, or another
-                watermark or number of buckets, or a state that is neither read nor made anew; the
+                watermark or number of buckets, or a state that can be neither read nor rebuilt; the
                 message says which.
             RunError: the directory cannot be read or written, or another run uses it.
         """
@@ -147,7 +147,7 @@ class Checkpoint:
         """The checkpoint of a directory that no other run uses.
 
         Args:
-            job: whose state may be made anew; None if that may not be.
+            job: the job whose state may be rebuilt; None if it may not.
         """
         manifest = directory / _MANIFEST
         if not manifest.exists():
@@ -172,7 +172,7 @@ class Checkpoint:
         directories.release(self.directory)
 
     def units(self, plans: Sequence[QueryPlan]) -> QueryUnits:
-        """What of the job's queries is evaluated as one."""
+        """The units of the job's queries."""
         all_units = QueryUnits.of(plans, None if self.has_families else (), self.limited)
         return ShippedUnits.of_units(all_units)
 
@@ -185,15 +185,17 @@ class Checkpoint:
         return self.directory / _SPARK
 
     def left_to_repeat(self, batch: int) -> int | None:
-        """How many batches of the log are to be repeated after a batch of Spark's; None if it is a
-        new one, whose output no earlier run has given."""
+        """Number of log batches to repeat after a batch of Spark's.
+
+        None if the batch is new, and no earlier run has given its output.
+        """
         end = self.repetition.end
         left = end - SparkBatches(self.spark).logged(batch) if end else -1
         return left if left >= 0 else None
 
     @property
     def lacks_state(self) -> bool:
-        """Whether batches are to be repeated before the run goes on."""
+        """Whether batches must be repeated before the run continues."""
         batches, (begin, end) = SparkBatches(self.spark), self.repetition
         committed = batches.committed
         return (begin if end == begin or committed is None else batches.logged(committed)) < end
@@ -204,7 +206,7 @@ class Checkpoint:
 
 
 def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
-    """The parts of a job that a resumed run must not change, as JSON values."""
+    """The parts of a job that must stay the same in a resumed run, as JSON values."""
     return {
         "version": FORMAT_VERSION,
         "state": FORMAT,
@@ -227,7 +229,7 @@ def _description(job: Job, watermark_ms: int) -> dict[str, Any]:
 def _described(directory: Path, stored: Any, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """The description of the run that made a checkpoint, as this version writes it.
 
-    An earlier version has written fingerprints in the place of texts, so queries go by their names.
+    An earlier version wrote fingerprints instead of texts, so names identify queries.
     """
     version = stored.get("version")
     if version not in (_FINGERPRINTS, FORMAT_VERSION):
@@ -245,7 +247,7 @@ def _described(directory: Path, stored: Any, wanted: Mapping[str, Any]) -> dict[
 def _check(
     directory: Path, stored: Mapping[str, Any], wanted: Mapping[str, Any], buckets: int | None
 ) -> None:
-    """UsageError if the checkpoint is that of another run."""
+    """UsageError if the checkpoint belongs to another run."""
     changes = [*_differences("stream", stored["streams"], wanted["streams"])]
     changes += _differences("the lift of stream", stored["lifts"], wanted["lifts"])
     if stored.get("partial", False) != wanted["partial"]:
@@ -275,9 +277,9 @@ def _refusal(directory: Path, reasons: Sequence[str], advice: str) -> str:
 
 
 def _other_state(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
-    """Why the state is not one that this run reads.
+    """The reason why this run cannot read the state, if it cannot.
 
-    A worker finds the format of a state that an earlier version wrote without saying it.
+    A worker finds the format of a state that an earlier version wrote without naming it.
     """
     if stored["state"] not in (None, wanted["state"]):
         yield f"its state is of format {stored['state']}, and this version of spaseq reads {FORMAT}"
@@ -301,19 +303,19 @@ def _other_state(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterat
 def _made_anew(
     directory: Path, stored: Mapping[str, Any], wanted: Mapping[str, Any], job: Job | None
 ) -> Mapping[str, Any]:
-    """The description of a run whose state is made anew, if this run does not read what is there.
+    """The description of a run whose state is rebuilt, if this run cannot read it.
 
-    A state whose format is not known is made anew if that is possible.
+    A state of unknown format is rebuilt if possible.
 
     Raises:
-        UsageError: the state cannot be read, and is not to be made anew or cannot be.
+        UsageError: the state can be neither read nor rebuilt, or must not be rebuilt.
     """
     reasons = [*_other_state(stored, wanted)]
     if not reasons and (job is None or stored["state"] is not None):
         return stored
     try:
         if job is None:
-            raise UsageError("it cannot be made anew here")
+            raise UsageError("it cannot be rebuilt here")
         before = Repetition(*stored["repetition"])
         earlier = UnreadState(directory, SparkBatches(directory / _SPARK), job, before)
         repetition, half_written = earlier.plan()

@@ -1,9 +1,9 @@
-"""The state that an earlier run has left in a checkpoint, and how it is made anew.
+"""The state of an earlier run in a checkpoint, and how to rebuild it.
 
-A state that another version of the package has written is not read, nor is that of another
-evaluator. Spark's part of the checkpoint is then thrown away, and Spark begins anew after a batch
-of the file source log. The batches to which the earlier run has given its answers are *repeated*:
-they make the state, and their output is dropped. The next batch gives answers.
+The state of another version of the package, or of another evaluator, is not read. Then Spark's part
+of the checkpoint is removed, and Spark restarts after a batch of the file source log. The batches
+whose answers the earlier run has given are *repeated*: they rebuild the state, and their output is
+dropped. The next batch gives answers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SparkBatches:
     """The batches that Spark has planned and committed, in its part of a checkpoint.
 
     Attributes:
-        directory: of that part.
+      directory: Spark's part of the checkpoint.
     """
 
     directory: Path
@@ -62,9 +62,9 @@ class SparkBatches:
         return _last(self.directory / "commits")
 
     def logged(self, number: int) -> int:
-        """The batch of the file source log at which a batch of Spark's ends.
+        """The batch of the file source log at which a Spark batch ends.
 
-        The only source of the run is that of files.
+        The file source is the only source of the run.
 
         Raises:
             RunError: the file of the offset is damaged.
@@ -83,13 +83,13 @@ def _last(directory: Path) -> int | None:
 
 @record
 class UnreadState:
-    """What an earlier run has left, whose state is not read.
+    """An earlier run whose state cannot be read.
 
     Attributes:
         directory: the checkpoint.
         spark: Spark's part of it.
-        job: of this run.
-        repetition: what the earlier run itself had to repeat.
+        job: the job of this run.
+        repetition: the batches that the earlier run itself had to repeat.
     """
 
     directory: Path
@@ -98,10 +98,10 @@ class UnreadState:
     repetition: Repetition
 
     def plan(self) -> tuple[Repetition, int | None]:
-        """What is to be repeated, and Spark's number of a batch whose output may be half written.
+        """The batches to repeat, and Spark's number of a batch whose output may be incomplete.
 
         Raises:
-            UsageError: the state cannot be made anew; the message is the reason.
+            UsageError: the state cannot be rebuilt; the message is the reason.
             RunError: the directory is damaged.
         """
         self._check()
@@ -127,17 +127,19 @@ class UnreadState:
         return [stream.followed() for stream in self.job.streams]
 
     def _check(self) -> None:
-        """UsageError if the state depends on what no log has."""
+        """UsageError if the state depends on data that no log has."""
         if not all(isinstance(each, GrowingFiles) for each in self._followed):
-            raise UsageError("streams at brokers have no log from which it can be made anew")
+            raise UsageError("streams at brokers have no log from which it can be rebuilt")
         for plan in self.job.plans:
             if asks_endpoints(plan, self.job.knowledge):
                 title = plan.identity.title
                 raise UsageError(f"query {title} asks endpoints, whose answers are in no log")
 
     def _end(self) -> tuple[int, int | None]:
-        """The last batch of the log all answers of which are given, and the batch after it, by
-        Spark's number, if it has begun."""
+        """The last batch of the log with all answers given, and the batch after it.
+
+        The second is a number of Spark's; None if it has not begun.
+        """
         last, told = self.spark.last, self.repetition.end
         if last is None:
             return told, None
@@ -147,7 +149,7 @@ class UnreadState:
         return max(told, before), last
 
     def _lost(self, log: FileSourceLog, number: int) -> str | None:
-        """Why a batch cannot be repeated; None if it can."""
+        """The reason why a batch cannot be repeated; None if it can."""
         batch = log.batch(number)
         for piece in (piece for stream in batch.streams for piece in stream.slices):
             path, end = piece.range.file.path, piece.range.end
@@ -166,7 +168,7 @@ class UnreadState:
 
 
 def _has_answers(directory: Path, batch: int) -> bool:
-    """Whether the answers of a batch are in the log of answers; see `logged_output`."""
+    """Whether the log of answers has the answers of a batch; see `logged_output`."""
     place = directory / "logged.json"
     if not place.exists():
         return False
@@ -176,12 +178,12 @@ def _has_answers(directory: Path, batch: int) -> bool:
 
 
 def begin_anew(directory: Path, spark: SparkBatches, half_written: int | None) -> None:
-    """Throw away what Spark has kept, and the numbers of its batches; may be called again.
+    """Remove Spark's part of the checkpoint, and the numbers of its batches; idempotent.
 
     Args:
         directory: the checkpoint.
         spark: Spark's part of it.
-        half_written: the number of the batch whose output may be half written.
+        half_written: the number of the batch whose output may be incomplete.
     """
     output, positions = directory / "output.json", None
     if output.exists():

@@ -1,9 +1,9 @@
-"""The Spark runtime for files that keep arriving, and topics: Structured Streaming, resumed.
+"""The Spark runtime for arriving files and topics: Structured Streaming, which resumes.
 
 Every micro-batch goes through the two stages (`stages.followed_patterns`, `stages.bucket_state`).
-Its answers and messages come to the driver, which hands them to the caller. The batch is committed
-when the caller asks for more. The next run with the same checkpoint repeats a batch that was not
-committed, and `checkpoint.OutputPositions` removes what its first attempt has written.
+Its answers and messages come to the driver, which passes them to the caller. The batch is committed
+when the caller requests more. The next run with the same checkpoint repeats a batch that was not
+committed, and `checkpoint.OutputPositions` removes the output of its first attempt.
 """
 
 from __future__ import annotations
@@ -65,14 +65,16 @@ STATE_SETTINGS = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
-"""Spark settings with which a batch writes only what it changed in the state store."""
+"""Spark settings with which a batch writes only its changes to the state store."""
 
 _SECOND_STAGE = {"SPASEQ_STAGE": "2"}
 """The environment variable that marks the workers of stage 2."""
 
 
 class BatchOutput(Protocol):
-    """Learns when the output of a batch begins and ends; see `checkpoint.OutputPositions`."""
+    """Callbacks at the beginning and end of the output of a batch; see
+    `checkpoint.OutputPositions`.
+    """
 
     def begin(self, batch: int) -> None: ...
 
@@ -93,8 +95,8 @@ def follow(
     its end. Closing the iterator stops the run; the present batch is then not committed.
 
     Args:
-        job: what to run; `on_bad` and `on_late` are called between `output.begin` and `output.end`.
-        output: learns when each batch begins and ends.
+        job: the job; `on_bad` and `on_late` are called between `output.begin` and `output.end`.
+        output: called at the beginning and end of each batch.
         spark: the session; the process's own if not given.
         stop: once set, the run ends after the present batch.
 
@@ -141,11 +143,11 @@ def run(
     sides: dict[str, TextIO] | None = None,
     runtime: RuntimeOptions | None = None,
 ) -> None:
-    """Follow a job and write its answers to a file, `-` or a sink; a resumed run goes on.
+    """Follow a job and write its answers to a file, `-` or a sink; a resumed run continues.
 
-    An interrupt (SIGINT) or SIGTERM ends the run after the present batch. `columns` are those of a
-    table, all variables if None. `sides` are further output files, open for appending, which are
-    cut with `out` when a batch is run again.
+    An interrupt (SIGINT) or SIGTERM ends the run after the present batch. `columns` are the columns
+    of a table, all variables if None. `sides` are further output files, open for appending, which
+    are cut with `out` when a batch is run again.
     """
     runtime = runtime or RuntimeOptions()
     if form in SINKS and SINKS[form].ends:
@@ -198,11 +200,11 @@ class _FileOutput(OutputPositions):
             self._sink.open()
 
     def write(self, plan: QueryPlan, answer: Answer) -> None:
-        """Take an answer of a batch."""
+        """Write an answer of a batch."""
         self._sink.write(plan.identity.name, answer)
 
     def end(self, batch: int) -> None:
-        """The batch has all its answers: who reads them from a pipe gets them now."""
+        """End a batch: readers of a pipe get its answers now."""
         self._file.flush()
         super().end(batch)
 
@@ -211,7 +213,7 @@ class _FileOutput(OutputPositions):
 
 
 def _opened(path: str, resumed: bool) -> TextIO:
-    # Append mode: after a cut, writing goes on at the new end.
+    # Append mode: after a cut, writing continues at the new end.
     file = open_lines(path, os.O_APPEND)
     if not resumed:
         file.truncate(0)
@@ -229,7 +231,7 @@ def followed_streams(job: Job) -> tuple[GrowingFiles | BrokerStream, ...]:
 
 
 def _check(job: Job, options: FollowOptions) -> None:
-    """Find out early what cannot be followed; as `check_topics`."""
+    """Find errors of sources early; as `check_topics`."""
     if options.rebuild:
         raise UsageError("--rebuild is for runs through logs: local ones, and those of brokers")
     check_topics(job, options.arrivals)
@@ -239,11 +241,11 @@ def _check(job: Job, options: FollowOptions) -> None:
 
 
 def check_topics(job: Job, settings: FileSourceSettings) -> None:
-    """Find out early whether the followed topics are there.
+    """Check that the followed topics exist.
 
     Raises:
-        UsageError: a broker is none of Kafka, or options do not go with topics.
-        InputError: a server does not answer, or has no such topic.
+      UsageError: a broker is not Kafka, or options exclude topics.
+      InputError: a server does not answer, or has no such topic.
     """
     topics = [stream for stream in job.streams if isinstance(stream, BrokerStream)]
     if topics and len(topics) < len(job.streams) and settings.idle_ms is not None:
@@ -254,7 +256,7 @@ def check_topics(job: Job, settings: FileSourceSettings) -> None:
 
 @contextmanager
 def _naming(checkpoint: Checkpoint) -> Iterator[None]:
-    """Name the checkpoint if Spark fails, because Spark's part of it may be damaged."""
+    """Name the checkpoint in errors of Spark, because Spark's part of it may be damaged."""
     try:
         yield
     except RunError as error:
@@ -269,7 +271,7 @@ def _naming(checkpoint: Checkpoint) -> Iterator[None]:
 def _start(
     spark: Any, job: Job, options: FollowOptions, checkpoint: Checkpoint, handover: Handover
 ) -> Any:
-    """The running StreamingQuery."""
+    """Start the StreamingQuery."""
     start_workers(spark, LIKE_DATAFRAMES)
     start_workers(spark, _SECOND_STAGE)
     writer = (
@@ -304,7 +306,7 @@ def following_output(
     work = []
     if files:
         spark.dataSource.register(RdfDataSource)
-        # Beside topics, of which there is no log, the state cannot be made anew.
+        # Topics have no log from which the state could be rebuilt.
         needed = [] if topics else depths(job.plans, [stream.iri for stream in followed])
         given_files = files, os.getcwd(), checkpoint.arrivals, settings, needed
         described = source_options(*given_files, checkpoint.repetition)
@@ -322,7 +324,7 @@ def following_output(
 
 
 def _horizon(plan: QueryPlan) -> int:
-    """How long (ms) after an event a query may wait for time to pass."""
+    """Maximum time (ms) after an event for which a query may wait."""
     window = plan.sequence.window
     of_window = 0 if isinstance(window, Counted) else window.horizon
     return of_window + longest_wait(plan.inputs.windows)
@@ -346,7 +348,7 @@ def sequenced(
     for name, value in STATE_SETTINGS.items():
         spark.conf.set(name, value)
     # Spark gives a task any worker with the same variables. If stage 1 and stage 2 shared their
-    # workers, a bucket would often meet a worker that does not keep its stage.
+    # workers, a bucket would often get a worker that does not keep its stage.
     with worker_variables(spark.sparkContext, _SECOND_STAGE):
         return packed.groupBy("query", "bucket").transformWithStateInPandas(
             sequence, OUTPUT_DDL, "append", "none"
@@ -355,7 +357,7 @@ def sequenced(
 
 @dataclass(slots=True)
 class _Delivery:
-    """Gives batches to the caller and updates the job's counts."""
+    """Passes batches to the caller and updates the job's counts."""
 
     job: Job
     output: BatchOutput | None
@@ -376,14 +378,14 @@ class _Delivery:
         self._note_phases()
 
     def _note_phases(self) -> None:
-        """Note the phases of the last batch that had input, as soon as Spark reports them."""
+        """Record the phases of the last batch that had input, as soon as Spark reports them."""
         progress = self.query.lastProgress
         if progress is not None and "addBatch" in progress["durationMs"]:
             phases = dict(progress["durationMs"])
             self.job.stats.phases = {name: ms / 1000 for name, ms in phases.items()}
 
     def _repeat(self, given: Sequence[tuple[int, Item]], left: int) -> None:
-        """Take a batch whose answers and messages an earlier run has given."""
+        """Drop a batch whose answers and messages an earlier run has given."""
         items, failure = until_failure(given)
         for error in (item for _, item in items if isinstance(item, SpaseqError)):
             raise error
@@ -392,7 +394,7 @@ class _Delivery:
             raise failure
         if not left:
             seconds = time.perf_counter() - self._started
-            self.job.on_note(f"the state was made anew in {seconds:.1f} s")
+            self.job.on_note(f"the state was rebuilt in {seconds:.1f} s")
 
     def _one(self, batch: Batch) -> Iterator[tuple[int, Answer]]:
         if self.output is not None:
@@ -413,7 +415,7 @@ class _Delivery:
             self.output.end(batch.number)
 
     def _note_state(self, items: Sequence[tuple[int, Item]]) -> None:
-        """Note the watermarks and the sizes of states after a batch."""
+        """Record the watermarks and the sizes of states after a batch."""
         stats, runs, state = self.job.stats, Counter[str](), Counter[str]()
         for item in (item for _, item in items if isinstance(item, Stats)):
             stats.watermarks.update(item.watermarks)

@@ -25,7 +25,7 @@ _PAUSE_SECONDS = 0.5
 
 @dataclass(slots=True)
 class Refresh:
-    """Stores the changed knowledge base that `job.watch` finds, for new batches to use."""
+    """Stores the changed knowledge base that `job.watch` finds, for new batches."""
 
     spark: Any
     job: Job

@@ -1,8 +1,8 @@
-"""The answers of a followed run on their way to a broker, a database or a webhook; and the last
-batch of a run in which a query has had too many partial matches.
+"""The answers of a followed run on their way to a broker, a database or a webhook.
 
 A batch that Spark runs again gives the same answers. So the answers of a batch go into a log, by
-one commit, unless the log has them; from there they are delivered.
+one commit, unless the log has them; from there they are delivered. This module also cuts the last
+batch of a run in which a query exceeds the limit on partial matches.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _LAST_ANSWERS_S = 10.0  # how long the end of a run waits for its output
 
 
 class LoggedOutput:
-    """Takes the answers of batches, and delivers them in a thread of its own.
+    """Takes the answers of batches, and delivers them in a separate thread.
 
     Args:
         checkpoint: the directory of the run.
         sink: the output.
         sides: further output files; see `OutputPositions`.
-        on_note: told when the output is away, and when it is back.
+        on_note: called when the output goes away, and comes back.
 
     Raises:
-        UsageError: the address says something unknown.
+        UsageError: the address has an unknown part.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class LoggedOutput:
         on_note: Callable[[str], None],
     ) -> None:
         sink = SinkSettings(to, Terms(patient=False), form)
-        sink.outlet()  # says what is wrong before anything is made
+        sink.outlet()  # finds errors before anything is made
         self._sides, self._on_note = OutputPositions(checkpoint, sides), on_note
         self._notes: deque[str] = deque()
         self._records: list[bytes] = []
@@ -68,7 +68,7 @@ class LoggedOutput:
         self._records.clear()
 
     def write(self, plan: QueryPlan, answer: Answer) -> None:
-        """Take an answer of a batch."""
+        """Add an answer of a batch."""
         self._records.append(LoggedAnswer.of(plan, answer).to_bytes())
 
     def end(self, batch: int) -> None:
@@ -95,7 +95,7 @@ class LoggedOutput:
         return known == batch and self._log.end > before
 
     def _note(self, batch: int) -> None:
-        """Note where the answers of a batch begin in the log."""
+        """Record where the answers of a batch begin in the log."""
         text = with_checksum_line(json.dumps([batch, self._log.end]))
         try:
             write_durably(self._place, text.encode())
@@ -129,8 +129,8 @@ def until_failure(
 ) -> tuple[Sequence[tuple[int, Item]], TooManyWaiting | None]:
     """(the items of a batch by query, without failures; the first failure).
 
-    A query fails in each of its buckets by itself. In no bucket it has an answer that ends when the
-    first one has failed, or later.
+    A query fails in each of its buckets by itself. No bucket gives an answer that ends at the first
+    failure or later.
     """
     failures: dict[int, TooManyWaiting] = {}
     for _, item in items:
@@ -146,7 +146,7 @@ def until_failure(
 
 
 def _before(failure: TooManyWaiting | None, item: Item) -> Item:
-    """The answers of a query that has failed, as far as they ended before."""
+    """The answers of a failed query that ended before its failure."""
     if failure is None:
         return item
     return [answer for answer in cast("Sequence[Answer]", item) if answer.end < failure.instant]

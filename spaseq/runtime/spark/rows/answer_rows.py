@@ -1,4 +1,4 @@
-"""Answers as rows of the DataFrame that users see, and back."""
+"""Answers as rows of the users' DataFrame, and back."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
-"""Divides the solutions of a bounded run into runs in order of time, and each run by bucket; and
-files for a driver and workers on one machine: runs of solutions, and blocks of answers and
-messages.
+"""Solutions of a bounded run in sorted runs, divided by bucket, and files for one machine.
+
+The files, for a driver and workers on one machine, have runs of solutions, and blocks of answers
+and messages.
 
 Solutions that come in order are not sorted by time. Stage 2 takes the pieces of a bucket in the
 order of their least times. Pieces are cut from sorted runs, so few of them overlap even if a stream
-is out of order, and stage 2 holds only those that overlap.
+is out of order, and stage 2 holds only overlapping ones.
 
-Stage 1 appends runs to a file as Arrow streams. Only the places of their pieces travel to stage 2,
-which maps the file into memory. So no row passes through Java, and none is copied. Blocks are
+Stage 1 appends runs to a file as Arrow streams. Only the positions of their pieces travel to stage
+2, which maps the file into memory. So no row passes through Java, and none is copied. Blocks are
 pickles, in a directory that only its user can write.
 """
 
@@ -42,9 +43,8 @@ from spaseq.stages.sorting import RowSorter
 class StoredPiece(NamedTuple):
     """The rows `start` to `end` of the run at `offset` in a file, `size` bytes long.
 
-    `group` is the group of the `unit` that they are of. `time` (ms) is the least of the rows, and
-    `split` is the number of the split that they are of, or `NO_SPLIT`. Pieces of a group and bucket
-    sort by time.
+    `group` is the group of their `unit`. `time` (ms) is the least of the rows, and `split` is the
+    number of their split, or `NO_SPLIT`. Pieces of a group and bucket sort by time.
     """
 
     group: int
@@ -60,7 +60,7 @@ class StoredPiece(NamedTuple):
 
 
 class RunFile:
-    """Appends runs to a file, which is made with the first run."""
+    """Appends runs to a file, which the first run creates."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -69,7 +69,7 @@ class RunFile:
     def write(
         self, groups: QueryGroups, unit: int, split: int, run: BucketRun
     ) -> list[StoredPiece]:
-        """Append a run of a unit; its pieces."""
+        """Append a run of a unit; return its pieces."""
         group, columns = groups.home[unit].first, groups.units.plans[unit].patterns.columns
         with disk_errors(self._path):
             if self._file is None:
@@ -81,7 +81,7 @@ class RunFile:
                 for p in run.pieces]  # fmt: skip
 
     def close(self) -> None:
-        """Write what is still in memory."""
+        """Write the data that is still in memory."""
         if self._file is not None:
             with disk_errors(self._path):
                 self._file.close()
@@ -113,7 +113,7 @@ class RunReader:
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Raise failures of the disk as RunErrors that name the directory and the reason."""
+    """Turn disk errors into RunErrors with the directory and the reason."""
     try:
         yield
     except OSError as error:
@@ -137,7 +137,7 @@ class Blocks(NamedTuple):
 
 
 class StoredRow(NamedTuple):
-    """A row of `OUTPUT`, whose payload is a block by itself."""
+    """A row of `OUTPUT`, whose payload is a separate block."""
 
     query: int
     order: str
@@ -163,13 +163,13 @@ class RowRun(NamedTuple):
 
 @dataclass(slots=True)
 class BlockFile:
-    """Appends blocks to a file, which is made with the first block."""
+    """Appends blocks to a file, which the first block creates."""
 
     path: Path
     _file: IO[bytes] | None = None
 
     def append(self, block: object) -> Blocks:
-        """Append a block; its place."""
+        """Append a block; return its position."""
         with disk_errors(self.path):
             if self._file is None:
                 self._file = self.path.open("wb")
@@ -178,7 +178,7 @@ class BlockFile:
             return Blocks(str(self.path), begin, self._file.tell())
 
     def close(self) -> None:
-        """Write what is still in memory."""
+        """Write the data that is still in memory."""
         if self._file is not None:
             with disk_errors(self.path):
                 self._file.close()
@@ -204,7 +204,7 @@ class RowFile:
             self._last = order[part][-1]
 
     def close(self) -> None:
-        """Write what is still in memory."""
+        """Write the data that is still in memory."""
         self.file.close()
 
 
@@ -232,10 +232,10 @@ class BucketRuns:
     A batch that begins after the end of the last one starts a new run, if the last one is large.
 
     Args:
-        columns: the query's.
+        columns: the columns of the query.
         key: the variables by which stage 2 is split, or None.
         count: the number of buckets of stage 2.
-        kept_bytes: the first solutions wait together until they have as many bytes.
+        kept_bytes: the first solutions wait together until they have this many bytes.
     """
 
     def __init__(
@@ -251,7 +251,7 @@ class BucketRuns:
         self._end = 0  # the greatest time held
 
     def add(self, solutions: SolutionBatch) -> Iterator[BucketRun]:
-        """Take solutions, at least one; the runs that have ended."""
+        """Add solutions, at least one; return the runs that have ended."""
         if self._waiting is None:
             yield from self._add(solutions)
             return
@@ -260,12 +260,12 @@ class BucketRuns:
             yield from self._release()
 
     def leave_out(self, hopeless: Callable[[RowSorter], None]) -> None:
-        """Let a function leave out solutions, unless some wait no more."""
+        """Let a function leave out waiting solutions, if there are any."""
         if self._waiting is not None:
             hopeless(self._waiting)
 
     def _release(self) -> Iterator[BucketRun]:
-        """Take the solutions that wait."""
+        """Release the waiting solutions."""
         waiting, self._waiting = self._waiting, None
         for solutions in waiting.held() if waiting is not None else ():
             yield from self._add(solutions)
@@ -281,12 +281,12 @@ class BucketRuns:
         self._rows += len(solutions)
 
     def rest(self) -> Iterator[BucketRun]:
-        """The runs that are left."""
+        """The remaining runs."""
         yield from self._release()
         yield from self._ended()
 
     def _ended(self) -> Iterator[BucketRun]:
-        """The present run, which ends."""
+        """End the present run; return it."""
         if not self._held:
             return
         run = SolutionBatch.concat(self._held, self._columns)
@@ -313,11 +313,11 @@ class Packer:
     """Makes rows of `PACKS` from one unit's solutions.
 
     Args:
-        groups: those of the run.
-        unit: its number.
+        groups: the groups of the run.
+        unit: the number of the unit.
         count: the number of buckets of stage 2.
         parts: the number of partitions of stage 2.
-        split: the number of the split that the solutions are of.
+        split: the number of the solutions' split.
     """
 
     def __init__(
@@ -334,11 +334,11 @@ class Packer:
         self._runs = BucketRuns(columns, groups.key(unit), count)
 
     def add(self, solutions: SolutionBatch) -> Iterator[pa.RecordBatch]:
-        """Take solutions; rows of the runs that have ended."""
+        """Add solutions; return rows of the runs that have ended."""
         return map(self._packed, self._runs.add(solutions))
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """Rows of the runs that are left."""
+        """Rows of the remaining runs."""
         return map(self._packed, self._runs.rest())
 
     def _packed(self, run: BucketRun) -> pa.RecordBatch:
@@ -356,5 +356,5 @@ class Packer:
 
 
 def part_of(group: int, bucket: int, parts: int) -> int:
-    """The partition of stage 2 that a bucket of a group is in."""
+    """The partition of stage 2 for a bucket of a group."""
     return (bucket + group) % parts

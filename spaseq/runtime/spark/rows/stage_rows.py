@@ -8,8 +8,7 @@ Four kinds of row share a schema, so that one pass over the input yields everyth
 * A *side row* has a pickled message: counts, bad input, a late event or an error. Its query is
   `SIDE`.
 
-Rows of the queries `EXTENT` and `OVERLAP` number ties; see `arrivals.tie_numbering`. So do those
-of `TIES`.
+Rows of the queries `EXTENT`, `OVERLAP` and `TIES` number ties; see `arrivals.tie_numbering`.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def merged(timed: Iterable[tuple[int, Answers]]) -> Iterator[Answers]:
     """The answers of one query in order, from blocks of all tasks.
 
     `timed` has the answers of each block, and the time at which the first one ends (ms), ascending.
-    About `thresholds.current.ordered_answers` solutions are in memory, or the blocks that overlap.
+    About `thresholds.current.ordered_answers` solutions are in memory, or the overlapping blocks.
     """
     later: list[Answers] = []
     for time, block in timed:
@@ -66,12 +65,12 @@ def merged(timed: Iterable[tuple[int, Answers]]) -> Iterator[Answers]:
 
 
 def _size(answers: Answers) -> int:
-    """About how many solutions answers have."""
+    """Approximate number of solutions in answers."""
     return len(answers.solutions.places) if isinstance(answers, AnswerBatch) else len(answers)
 
 
 def _place(answers: Answers, time: int) -> int:
-    """How many answers end before a time (ms)."""
+    """Number of answers that end before a time (ms)."""
     if isinstance(answers, AnswerBatch):
         return int(answers.end_times.searchsorted(time))
     return bisect_left(answers, time, key=lambda answer: answer.end[0])
@@ -86,7 +85,7 @@ def _part(answers: Answers, begin: int, end: int) -> Answers:
 
 
 def _in_order(pieces: Sequence[Answers]) -> Iterator[Answers]:
-    """The answers of some pieces, each of which is in order, in order."""
+    """The answers of some sorted pieces, merged."""
     columns = [p for p in pieces if isinstance(p, AnswerBatch)]
     values = _sorted([p for p in pieces if not isinstance(p, AnswerBatch)])
     batch = _ordered(columns)
@@ -95,7 +94,7 @@ def _in_order(pieces: Sequence[Answers]) -> Iterator[Answers]:
         yield sorted(values, key=Answer.order_key) if columns else values
     elif not values:
         yield batch
-    else:  # only answers that end when a value ends, or between them, are made one by one
+    else:  # only answers that end between two values, or with one, are made one by one
         begin, end = _place(batch, values[0].end[0]), _place(batch, values[-1].end[0] + 1)
         yield batch.part(0, begin)
         yield sorted([*values, *batch.part(begin, end)], key=Answer.order_key)
@@ -103,7 +102,7 @@ def _in_order(pieces: Sequence[Answers]) -> Iterator[Answers]:
 
 
 def _sorted(pieces: Sequence[list[Answer]]) -> list[Answer]:
-    """The answers of some pieces in order. Those of a single task follow each other already."""
+    """The answers of some pieces in order. Answers of a single task follow each other already."""
     answers = [answer for piece in pieces for answer in piece]
     if any(a[-1].order_key() > b[0].order_key() for a, b in pairwise(filter(None, pieces))):
         answers.sort(key=Answer.order_key)
@@ -111,7 +110,7 @@ def _sorted(pieces: Sequence[list[Answer]]) -> list[Answer]:
 
 
 def _ordered(pieces: Sequence[AnswerBatch]) -> AnswerBatch | None:
-    """The answers of some pieces in order; None if there are none, or if they are too many."""
+    """The answers of some pieces in order; None if there are none, or too many."""
     if len(pieces) <= 1:
         return pieces[0] if pieces else None
     whole = AnswerBatch.concat(pieces)
@@ -127,7 +126,7 @@ EXTENT = -2
 """`query` of rows that hold a split's `TimeExtent`."""
 
 OVERLAP = -3
-"""`query` of the row that says that splits overlap, so that their events are numbered wrongly."""
+"""`query` of the row that says that splits overlap, so that event numbers are wrong."""
 
 TIES = -4
 """`query` of rows that hold a `TieTable`; they come before all others, in order of time."""
@@ -136,15 +135,15 @@ END = -5
 """`query` of rows that hold a split's `TimeExtent`, for the greatest time of all streams."""
 
 PARTIAL = 2**30
-"""Added to the number of a query in the rows of its partial matches, which come after answers."""
+"""Offset of a query's number in the rows of its partial matches, which come after answers."""
 
 Message: TypeAlias = Stats | BadInput | LateEvent | SpaseqError
 
 Item: TypeAlias = Message | PartialAnswer | Answers
-"""What a row of `OUTPUT` holds."""
+"""The payload of a row of `OUTPUT`."""
 
 _SHIFT = 2**63
-"""Added to times, so that no time is negative."""
+"""Offset of times, so that no time is negative."""
 
 OUTPUT = pa.schema([("query", pa.int32()), ("order", pa.string()), ("payload", pa.binary())])
 """The rows that stage 2 yields: side rows, answer rows and partial rows."""
@@ -157,9 +156,9 @@ PACKS = pa.schema(
         ("part", pa.int32()),  # of stage 2
         ("query", pa.int32()),  # the group that the unit is in, or a kind of row
         ("bucket", pa.int32()),
-        ("time", pa.int64()),  # the least of the pack's, ms
+        ("time", pa.int64()),  # the least of the pack, ms
         ("unit", pa.int32()),
-        ("split", pa.int32()),  # whose solutions these are, or `NO_SPLIT`
+        ("split", pa.int32()),  # the split of the solutions, or `NO_SPLIT`
         ("order", pa.string()),
         ("payload", pa.binary()),
     ]
@@ -180,7 +179,8 @@ def rows(schema: pa.Schema, n: int, **columns: Any) -> pa.RecordBatch:
     Args:
         schema: the columns.
         n: the number of rows.
-        columns: the values by column: one for each row, or one for all; other columns are null.
+        columns: the values by column: one for each row, or one for all rows; other columns are
+            null.
     """
     arrays = []
     for field in schema:
@@ -234,13 +234,13 @@ class TaskReport:
             self.stats.count_bad([report])
 
     def tell(self, report: BadInput | LateEvent) -> None:
-        """Report what has been counted."""
+        """Report a count."""
         self._found.append(report)
 
     def rows(
         self, work: Iterator[pa.RecordBatch], given: Iterable[Any] = ()
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of some work, and its messages; if it fails, `given` is read to its end.
+        """The rows of some work, and its messages; after a failure `given` is read to its end.
 
         Spark expects a task to read all of its input.
         """
@@ -281,7 +281,7 @@ def partial_rows(query: int, partials: Sequence[PartialAnswer]) -> pa.RecordBatc
 
 
 class ReportedRows:
-    """Makes rows of `OUTPUT` of what a job reports beside answers."""
+    """Makes rows of `OUTPUT` of a job's reports beside answers."""
 
     def __init__(self, plans: Sequence[QueryPlan]) -> None:
         self._numbers = {plan.identity.name: number for number, plan in enumerate(plans)}
@@ -297,7 +297,7 @@ class ReportedRows:
         self._changes.append(answer_rows(self._numbers[plan.identity.name], answers))
 
     def taken(self) -> Iterator[pa.RecordBatch]:
-        """The rows of what has come since the last call."""
+        """The rows since the last call."""
         yield from self._changes
         yield from (partial_rows(*of_query) for of_query in self._partials.items())
         self._changes.clear()
@@ -330,7 +330,9 @@ def ordered_answers(rows: Iterable[tuple[str, bytes]]) -> Iterator[Answers]:
 
 
 def buckets(solutions: SolutionBatch, key: Sequence[str] | None, count: int) -> Int32s:
-    """The bucket (0..count-1) of every row: a hash of its key's texts that any process computes."""
+    """The bucket (0..count-1) of every row: a hash of its key's texts that is equal in all
+    processes.
+    """
     n = len(solutions)
     if key is None or count == 1:
         return np.zeros(n, np.int32)

@@ -9,5 +9,5 @@ KERNELS_NAME = "compiled_kernels"
 FILE_TASKS = "SPASEQ_FILE_TASKS"
 """The environment variable of workers that run `FileTasks`, with the mode of their kernels.
 
-They load no pandas, and kernels that do not read text when they call them.
+They load no pandas, and load kernels that do not read text at the first call.
 """

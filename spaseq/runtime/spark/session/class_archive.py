@@ -1,13 +1,13 @@
-"""An archive of the classes that Spark loads, with which its Java starts in half the time.
+"""An archive of Spark's classes (class data sharing, JEP 310), which halves the start of its Java.
 
-Until the first task has run, Java reads, checks and links some 15,000 classes of 250 files. With
-class data sharing (JEP 310) it maps them from an archive instead. Java makes an archive from a list
-of classes and a class path. It uses the archive if its version, the class path and the files are
-still the same. So a local session without an archive lists its classes. When it has ended, a
-process of low priority makes the archive. That takes some 20 seconds of processor time, and 130 to
-190 MB in the user's cache directory. `SPASEQ_CLASS_ARCHIVE=never` in the environment turns it off.
+Until the first task has run, Java reads, checks and links some 15,000 classes of 250 files. With an
+archive it maps them into memory instead. Java makes an archive from a list of classes and a class
+path. It uses the archive while its version, the class path and the files stay the same. So a local
+session without an archive lists its classes. When it has ended, a process of low priority makes the
+archive. That takes some 20 seconds of processor time, and 130 to 190 MB in the user's cache
+directory. `SPASEQ_CLASS_ARCHIVE=never` in the environment turns it off.
 
-    python class_archive.py PLAN
+  python class_archive.py PLAN
 
 makes an archive. The file imports nothing of this package, so that it can run by itself.
 """
@@ -24,25 +24,25 @@ from hashlib import blake2b
 from pathlib import Path
 
 OLDEST_LIST_S = 600
-"""A list that has not grown for so many seconds counts as left by a killed process."""
+"""Seconds without growth after which a list is taken for the remains of a killed process."""
 
 UNUSED_S = 30 * 24 * 3600
-"""An archive that no session has used for so long goes when another one is made."""
+"""Time without use after which the next archive replaces an archive."""
 
 TASK_CLASS = "org/apache/spark/api/python/PythonRunner"
-"""A list without this class is of a session that ran no task: too little for an archive."""
+"""A list without this class is of a session that ran no task: too small for an archive."""
 
 _WAIT_S = 60
-"""How long the Java that lists its classes may take to end."""
+"""Maximum time in which the Java that lists its classes ends."""
 
 
 class ClassArchive:
     """The archive of one Java and one class path, which may not exist yet.
 
     Args:
-        directory: where archives are; nobody else can write to it.
+        directory: the directory of archives; only this user can write to it.
         java: the Java's executable.
-        name: tells this Java and the files of its class path from others.
+        name: identifies this Java and the files of its class path.
 
     Attributes:
         lists: whether a Java with these options lists its classes, so that the archive can be made.
@@ -57,14 +57,14 @@ class ClassArchive:
     def options(self) -> list[str]:
         """Java options that use the archive, or that list the classes for it.
 
-        One process at a time lists classes: the others start as if there were no archives.
+        One process at a time lists classes: the others start without an archive.
         """
         try:
             os.utime(self.file)
         except FileNotFoundError:
             self.lists = self._begin_list()
             return [f"-XX:DumpLoadedClassList={self._list}"] if self.lists else []
-        # A Java that cannot use the archive after all does without it, and says nothing.
+        # A Java that cannot use the archive after all starts without it, silently.
         return [f"-XX:SharedArchiveFile={self.file}", "-Xlog:disable"]
 
     def _begin_list(self) -> bool:
@@ -80,12 +80,12 @@ class ClassArchive:
         return True
 
     def forget(self) -> None:
-        """List no classes after all."""
+        """Cancel the listing of classes."""
         if self.lists:
             self._list.unlink(missing_ok=True)
 
     def make(self, class_path: str, process: int) -> None:
-        """Make the archive from the classes that a Java lists (`lists`), as soon as it ends.
+        """Make the archive from the classes that a Java lists, as soon as it ends.
 
         Args:
             class_path: the Java's whole class path.
@@ -112,7 +112,7 @@ def name_of(java: Path, jars: Iterable[Path]) -> str:
 
 
 def made(java: str, listed: str, archive: str, class_path: str, process: int) -> bool:
-    """Make an archive as soon as a process has ended; whether that was possible and of use."""
+    """Make an archive after a process has ended; return whether that succeeded and is of use."""
     end = time.monotonic() + _WAIT_S
     while _is_alive(process):
         if time.monotonic() > end:

@@ -1,9 +1,9 @@
 """The process from which Spark forks its Python workers, with the package and its kernels loaded.
 
 Without it every worker takes a second to import numpy, pandas, Arrow and this package and to load
-the kernels. Workers of `FileTasks` have those that read text; they load the few others that they
-call themselves, at the same time. The daemon also freezes what is loaded: a worker collects garbage
-after each task, and a look at some hundred thousand permanent objects takes as long as the task.
+the kernels. Workers of `FileTasks` get the kernels that read text; they load the few others that
+they call by themselves. The daemon also freezes the loaded objects: a worker collects garbage after
+each task, and examining some hundred thousand permanent objects takes as long as the task.
 
 On a cluster the package may come with the application, in a directory that lasts as long as the
 executor. The daemon then copies the package to a lasting directory and starts from there, so that
@@ -40,7 +40,7 @@ def lasting_copy(digest: str) -> Path:
     """The directory of the lasting copy of the package; makes the copy if it does not exist.
 
     Raises:
-        NotPrivate: others can write there.
+        NotPrivate: other users can write there.
         OSError: the copy cannot be made.
     """
     above = private_directory(Path(tempfile.gettempdir(), f"spaseq-{os.getuid()}"))
@@ -59,7 +59,7 @@ def lasting_copy(digest: str) -> Path:
 
 
 def _settle(digest: str) -> None:
-    """Start again from the lasting copy of the package, if there can be one."""
+    """Restart from the lasting copy of the package, if there can be one."""
     del os.environ[SHIPPED]
     try:
         directory = lasting_copy(digest)

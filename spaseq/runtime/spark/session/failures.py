@@ -1,4 +1,4 @@
-"""Failures of Spark become errors of this package that say in one line what went wrong."""
+"""Failures of Spark as errors of this package, in one line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spaseq.errors import InputError, RunError, SpaseqError
 SPARK_FAILED = "Spark failed: "
 
 _LOST = re.compile("Python worker exited unexpectedly|ExecutorLostFailure")
-"""What Spark calls the loss of a process. The cause of it is a connection that is closed."""
+"""Spark's name for the loss of a process. Its cause is a closed connection."""
 
 
 @contextmanager
@@ -31,10 +31,10 @@ def spark_errors() -> Iterator[None]:
 def errors() -> Iterator[None]:
     """Raise failures of Spark as errors of this package, each in one line.
 
-    Spark evaluates a DataFrame when a program asks for its rows, so a failure of `answers` comes
-    then, within the message of a PySpark exception. In this context it comes as `cause` names it,
-    and the PySpark exception is its `__cause__`. Errors of analysis (a column that does not exist)
-    and wrong arguments do not come from tasks; they stay as they are.
+    Spark evaluates a DataFrame when a program reads its rows, so a failure of `answers` comes then,
+    within the message of a PySpark exception. In this context the error is `cause` of that
+    exception, which is its `__cause__`. Errors of analysis (a column that does not exist) and wrong
+    arguments do not come from tasks; they stay as they are.
 
     >>> with spaseq.spark.errors():  # doctest: +SKIP
     ...     rows = answers(spark, query, {"S1": "s1.nq"}).collect()
@@ -59,9 +59,8 @@ def cause(error: BaseException) -> SpaseqError:
     """The error that caused a failure of Spark, in one line.
 
     An error of this package that a worker raised keeps its type. Any other failure is a RunError
-    with the line of Spark's message that says what went wrong: the last line of a Python traceback,
-    else what Java says. `errors` uses it; it is also for exceptions that Spark keeps, such as
-    `StreamingQuery.exception()`.
+    with the essential line of Spark's message: the last line of a Python traceback, else Java's
+    cause. It also accepts exceptions that Spark keeps, such as `StreamingQuery.exception()`.
     """
     if isinstance(error, SpaseqError):
         return error
@@ -81,7 +80,7 @@ def _kind(name: str) -> type[SpaseqError]:
 
 
 def _gist(text: str) -> str:
-    """The line of a message that says what went wrong.
+    """The essential line of a message.
 
     It is the last line of a Python traceback, else the cause in Java that names a lost process,
     else the last cause, else the message's first line.

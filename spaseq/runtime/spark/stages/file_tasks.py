@@ -1,6 +1,6 @@
 """Both stages of a bounded run whose driver and workers are on one machine.
 
-A task leaves its rows in files of the run's directory, and returns where they are.
+A task writes its rows to files of the run's directory, and returns their positions.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from spaseq.stages.sorting import room_for_rows
 
 
 class SolvedSplit(NamedTuple):
-    """What stage 1 made of a split.
+    """The result of stage 1 for a split.
 
     `messages` are blocks of messages in order. `failed` says that one of them is an error. The
     extent `numbers` events of equal time, unless the split was scanned for its times.
@@ -55,7 +55,7 @@ class SolvedSplit(NamedTuple):
 
 
 class Sequenced(NamedTuple):
-    """What a task of stage 2 made: rows of `OUTPUT`, and blocks of messages."""
+    """The result of a task of stage 2: rows of `OUTPUT`, and blocks of messages."""
 
     answers: list[StoredRow]
     partials: list[RowRun]
@@ -99,7 +99,7 @@ class FileTasks:
     def _pieces(
         self, split: InputSplit, extent: TimeExtent, stats: Stats, bad: list[BadInput]
     ) -> Iterator[list[StoredPiece]]:
-        """The pieces of runs as they are written; an empty list after a batch without any."""
+        """The pieces of runs as they are written; an empty list for each batch without a piece."""
         solve, number = self.solve, NO_SPLIT
         iri, limits = solve.streams[split.stream].iri, solve.options.limits
         plans, units = solve.units.plans, solve.units
@@ -121,7 +121,7 @@ class FileTasks:
     def _runs(self, unit: int) -> BucketRuns:
         """Runs of a unit, whose rows wait if some may be left out at the end of the split.
 
-        Those of all units take no more memory than the text of a split.
+        The runs of all units take no more memory than the text of a split.
         """
         groups, plan = self.solve.groups, self.solve.units.plans[unit]
         room = room_for_rows() // self.solve.buckets
@@ -150,7 +150,7 @@ class FileTasks:
     ) -> Sequenced:
         """Stage 2 of the pieces of some groups and buckets, in order.
 
-        `extents` are those of all splits.
+        `extents` are the extents of all splits.
         """
         self.solve.kernels.take()
         stats, bad, counts = Stats(), list[BadInput](), ProcessCounts()
@@ -185,5 +185,5 @@ class FileTasks:
         yield from task.close()
 
     def _new(self, kind: str) -> Path:
-        """A file that no other task has, nor the same task when Spark runs it again."""
+        """A file that no other task has, and no earlier attempt at this task."""
         return Path(self.directory, f"{kind}-{uuid4().hex}")

@@ -2,8 +2,8 @@
 
 Two kinds of row travel to stage 2 (see `bucket_state`). A *pack* has the solutions of one batch for
 one query and bucket, as Arrow bytes. A *mark* has a stream's watermark and the name of the batch's
-knowledge base; every batch sends it to every bucket, so that time passes everywhere. Queries that
-read each other's streams are one group, which has one bucket.
+knowledge base; every batch sends it to every bucket, so that time advances everywhere. Queries that
+read each other's streams form one group, which has one bucket.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class TopicEvents:
     """Reads a split. Events of equal time are numbered within their partition.
 
     Attributes:
-        clock: where the partition's time stands after what was read.
+        clock: the partition's clock after the messages read so far.
     """
 
     def __init__(self, split: TopicSplit, source: BrokerStream) -> None:
@@ -67,7 +67,7 @@ class TopicEvents:
         self._size = 0
 
     def judged(self, on_bad: OnBad) -> Iterator[tuple[EventBatch, Int64s]]:
-        """The events, each with how late it is (ms, int64[n], 0 if it is not late)."""
+        """The events, each with its lateness (ms, int64[n], 0 if it is not late)."""
         split, name = self._split, self._source.describe()
         if split.dropped is not None:
             first, end = split.dropped
@@ -90,7 +90,7 @@ class TopicEvents:
                     yield self._judged_batch(batch, on_bad)
 
     def _judged_batch(self, batch: EventBatch, on_bad: OnBad) -> tuple[EventBatch, Int64s]:
-        """The events of a batch that are not too far ahead, each with how late it is (ms)."""
+        """The events of a batch that are not too far ahead, each with its lateness (ms)."""
         at, horizon, clock = self._split.at, self._horizon(batch), self.clock
         times = arrival_times(batch.time, at, clock.least, horizon, clock.latest)
         name = self._source.describe()
@@ -112,7 +112,7 @@ class TopicEvents:
         return event_horizon(self.clock.latest, split.at, batch.time, split.max_ahead_ms)
 
     def store(self) -> None:
-        """Keep what is known now for the next batch; RunError if it cannot be written."""
+        """Store the present state for the next batch; RunError if it cannot be written."""
         split = self._split
         known = RangeEnd(self.clock, TimeCounts.of_times(self._times), self._size)
         RangeEnds(Path(split.directory)).store(split.topic, split.partition, split.end, known)
@@ -120,15 +120,15 @@ class TopicEvents:
 
 PACKED = pa.schema(
     [
-        ("query", pa.int32()),  # the first unit of the group's
+        ("query", pa.int32()),  # the first unit of the group
         ("bucket", pa.int32()),
-        ("reader", pa.int32()),  # of a pack: the unit of queries that it is for; -1 for a mark
+        ("reader", pa.int32()),  # of a pack: its unit of queries; -1 for a mark
         ("stream", pa.int32()),  # as the group counts it
         ("partition", pa.int32()),  # of a pack; if it is not 0, its events are not numbered yet
         ("time", pa.int64()),  # of a mark: the watermark, ms, or NEVER
         ("ties", pa.string()),  # of a mark: the file that numbers events of further partitions
         ("order", pa.string()),
-        ("payload", pa.binary()),  # a pack, or of a mark the name of the knowledge base
+        ("payload", pa.binary()),  # a pack, or the name of a mark's knowledge base
     ]
 )
 PACKED_DDL = (
@@ -236,7 +236,7 @@ class _ArrivedEvents:
     source: GrowingFiles | BrokerStream
 
     def judged(self, on_bad: OnBad) -> Iterator[tuple[EventBatch, Int64s]]:
-        """The events, each with how late it is; see `read_slice`."""
+        """The events, each with its lateness; see `read_slice`."""
         for piece in self.split.slices:
             yield from read_slice(piece, self.source.options, self.split.at, on_bad)
 
@@ -247,9 +247,9 @@ def packed(
     """Solutions of a unit as rows of `PACKED`, one per bucket that has any.
 
     Args:
-        groups: of all queries of the run.
+        groups: the groups of the run.
         unit: the unit.
-        solutions: of events of one stream.
+        solutions: solutions on events of one stream.
         count: buckets of a query with a key.
         origin: the stream's IRI, and the partition of its topic; 0 if it has none.
     """
@@ -269,15 +269,15 @@ def marks(
     count: int,
     names: tuple[str, str] = ("", ""),
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of `PACKED` that carry a stream's watermark to every bucket of the groups that read it.
+    """Rows of `PACKED` with a stream's watermark, for every bucket of the groups that read it.
 
     Args:
-        groups: of all queries of the run.
+        groups: the groups of the run.
         iri: the stream.
         watermark: in ms; None before the first event.
         count: buckets of a query with a key.
-        names: of the knowledge base to use from now on, "" for the present one; and of the file
-            that numbers ties, "" if there is none.
+        names: the name of the new knowledge base, "" for the present one; and of the file that
+            numbers ties, "" if there is none.
     """
     mark = NEVER if watermark is None else watermark
     for group in groups.every:

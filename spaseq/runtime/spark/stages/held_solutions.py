@@ -1,8 +1,8 @@
 """Solutions of events of topics, held in a bucket's state until their events are numbered.
 
 The first partition of a topic numbers its events itself. A further partition numbers the events of
-a time behind those of all partitions before it. How many these are is known when the stream's
-watermark has passed the time: the mark then names a file that says it (`RangeEnds.load_ties`).
+a time after the events of all earlier partitions. Their count is known when the stream's watermark
+has passed the time: the mark then names a file with the counts (`RangeEnds.load_ties`).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class HeldPack(NamedTuple):
     """A pack in the state.
 
     Attributes:
-        number: of its entry in the state, from 1.
+        number: the number of its entry in the state, from 1.
         stream: of the group.
         partition: of the stream's topic.
-        reader: the unit of queries that it is for.
+        reader: its unit of queries.
         first, last: the times (ms) of its first and last event.
         size: bytes.
     """
@@ -49,7 +49,7 @@ class HeldPack(NamedTuple):
 
 
 class NewPack(NamedTuple):
-    """A pack that a batch brings; see `HeldPack`."""
+    """A pack of a new batch; see `HeldPack`."""
 
     stream: int
     partition: int
@@ -76,15 +76,15 @@ class HeldSolutions:
     def turn(
         self, new: Iterable[NewPack], marks: Sequence[int], ties: Mapping[int, str]
     ) -> list[tuple[int, bytes]]:
-        """Hold the packs of a batch, and give the solutions that its watermarks have passed.
+        """Hold the packs of a batch, and return the solutions that its watermarks have passed.
 
         Args:
-            new: the packs.
-            marks: the watermarks (ms) of the group's streams after the batch.
-            ties: by stream, the name of the file that numbers the events which it has passed.
+          new: the packs.
+          marks: the watermarks (ms) of the group's streams after the batch.
+          ties: by stream, the name of the file that numbers the events before the watermark.
 
         Returns:
-            (unit of queries, pack), with the events' final numbers.
+          (unit of queries, pack), with the events' final numbers.
         """
         held, next_number = self._held()
         added = [*new]

@@ -36,7 +36,7 @@ _PROGRESS_SECONDS = 0.5
 
 
 class Solver:
-    """Matches one stream's events for every query that reads it, and counts what that costs."""
+    """Matches one stream's events for every query that reads it, and counts the work."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Solver:
             self._stats.triples += batch.triples
             self._stats.filtered += batch.filtered
             self._stats.skipped_groups += batch.skipped_groups
-            index = VerticalPartition(batch)  # which all queries share
+            index = VerticalPartition(batch)  # shared by all queries
             start = time.perf_counter()
             with collection_paused():
                 idle = self._how.idle(index)
@@ -103,11 +103,11 @@ class BoundedSolve:
 
     @property
     def units(self) -> QueryUnits:
-        """What is evaluated as one."""
+        """The units of the run."""
         return self.groups.units
 
     def job(self, on_bad: OnBad, stats: Stats) -> Job:
-        """The job of a task of stage 2, whose streams have been read."""
+        """The job of a task of stage 2, with all streams read."""
         return Job(
             self.units.queries,
             (),

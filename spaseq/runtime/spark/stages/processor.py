@@ -1,6 +1,6 @@
 """The processor that Spark calls for every bucket of a followed run.
 
-Before a query's first batch Spark starts one more process, which only asks for the names of the
+Before a query's first batch Spark starts one more process, which only reads the names of the
 state's variables. To keep that process quick, this module imports next to nothing: the processor
 holds `bucket_state.Buckets` as bytes, which only a worker unpickles.
 """

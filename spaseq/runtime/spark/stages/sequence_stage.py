@@ -1,8 +1,8 @@
 """Stage 2 of a bounded run on Spark's workers: sorted packs of solutions in, answers out.
 
 The packs of a partition come sorted by group, bucket and least time. A task takes the packs of one
-(group, bucket), and does with them what a local run does when its streams have ended. Then it
-takes the packs of the next.
+(group, bucket), and sequences them as a local run does after the end of its streams. Then it takes
+the packs of the next.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class SequenceTask:
     ties: Mapping[int, TimeCounts] | None = None  # by split; from the rows if not given
     _how: LazyStages = field(init=False)
     _reported: ReportedRows = field(init=False)
-    _place: tuple[int, int] | None = None  # the group and the bucket that come now
+    _place: tuple[int, int] | None = None  # the present group and bucket
     _nodes: dict[int, SortedUnit] = field(default_factory=dict)  # the units of the group
     _extents: list[TimeExtent] = field(default_factory=list)
     _merge: TieMerge = field(default_factory=TieMerge)
@@ -97,7 +97,7 @@ class SequenceTask:
         yield from self.close()
 
     def note_ends(self, extents: Iterable[TimeExtent]) -> None:
-        """Take note of the times of splits, if the end of the streams closes no window."""
+        """Record the times of splits, if the end of the streams closes no window."""
         known = [self._end, *(extent.last for extent in extents)]
         if self.job.options.open_end:
             self._end = max((time for time in known if time is not None), default=None)
@@ -105,7 +105,7 @@ class SequenceTask:
     def take(
         self, unit: int, bucket: int, split: int, solutions: SolutionBatch
     ) -> Iterator[pa.RecordBatch]:
-        """Take a pack of a split; the rows of `OUTPUT` of the group or bucket that it ends."""
+        """Take a pack of a split; return the rows of `OUTPUT` of a group or bucket that it ends."""
         group = self.solve.groups.home[unit]
         if self._place != (group.first, bucket):
             yield from self.close()
@@ -122,7 +122,7 @@ class SequenceTask:
         self._nodes[unit].sorter.add(solutions)  # stage 1 has counted them
 
     def _ties(self) -> Mapping[int, TimeCounts]:
-        """By split, the events of earlier splits; extents and tables come before packs."""
+        """By split: the events of earlier splits; extents and tables come before packs."""
         if self.ties is None:
             self.ties = {**earlier(self._extents), **self._merge.ties()}
         return self.ties
@@ -149,7 +149,7 @@ def run_sequences(
 def _unless_overlap(
     answer_parts: Iterator[pa.RecordBatch], given: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Some rows; a row that says it if splits overlap. All that is given is read then."""
+    """The rows; if splits overlap, one row that says so, after reading all input."""
     try:
         yield from answer_parts
     except Overlap:

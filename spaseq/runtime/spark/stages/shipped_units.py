@@ -1,7 +1,7 @@
-"""What workers get of a run: its plans, and its knowledge base in a file.
+"""The parts of a run for workers: its plans, and its knowledge base in a file.
 
 The plans travel with every task, but are unpickled once in a process. Workers on the driver's
-machine read them from a file, so that tasks carry its path only.
+machine read them from a file, so that tasks carry only its path.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from spaseq.records import record
 from spaseq.runtime.spark.rows.run_files import disk_errors
 
 MOST_KEPT = 2
-"""The units of so many runs stay in a worker, the last ones."""
+"""Number of runs whose units stay in a worker, the last ones."""
 
 _kept: dict[str, QueryUnits] = {}
 
@@ -32,7 +32,8 @@ _kept: dict[str, QueryUnits] = {}
 class ShippedUnits(QueryUnits):
     """Units for workers. `data` is their pickle or the file that has it, and `name` its hash.
 
-    To unpickle the plans of 1,000 different queries takes half a second, and a task often less.
+    Unpickling the plans of 1,000 different queries takes half a second, and a task often takes
+    less.
     """
 
     name: str = field(kw_only=True)
@@ -40,10 +41,9 @@ class ShippedUnits(QueryUnits):
 
     @classmethod
     def of_units(cls, units: QueryUnits, directory: Path | None = None) -> ShippedUnits:
-        """Units without what only the planner reads.
+        """Units without the parts that only the planner reads.
 
-        Their pickle is in a directory that the workers can read as long as they run, if there is
-        one.
+        If a directory is given, which workers can read as long as they run, their pickle is there.
         """
         own = units.shipped()
         with collection_paused():
@@ -59,7 +59,7 @@ class ShippedUnits(QueryUnits):
 def _pickled(units: QueryUnits) -> bytes:
     if not any(plan.expressions.functions for plan in units.queries):
         return pickle.dumps(units, pickle.HIGHEST_PROTOCOL)
-    from pyspark import cloudpickle  # it can pickle functions of the user's by value
+    from pyspark import cloudpickle  # it can pickle extension functions by value
 
     data: bytes = cloudpickle.dumps(units)
     return data
@@ -72,7 +72,7 @@ def _written(path: Path, data: bytes) -> Path:
 
 
 def _unpickled(name: str, data: bytes | Path) -> QueryUnits:
-    """The units that some bytes, or those in a file, are the pickle of; `name` is their hash."""
+    """Unpickle units from bytes, or from a file; `name` is their hash."""
     units = _kept.pop(name, None)
     if units is None:
         with collection_paused():
@@ -89,10 +89,10 @@ class StoredKnowledge:
 
     Attributes:
         path: the file; its name among Spark's files, if it is shipped.
-        name: tells the content: equal names, equal content.
+        name: identifies the content: equal names, equal content.
         shipped: whether Spark brings the file to the worker.
         endpoints: (graph IRI, address) of graphs that SPARQL endpoints hold.
-        services: how endpoints are asked.
+        services: the options of endpoints.
     """
 
     path: str
@@ -102,7 +102,7 @@ class StoredKnowledge:
     services: ServiceOptions = ServiceOptions()
 
     def named(self, name: str) -> StoredKnowledge:
-        """Another version, which lies in the same place; without a name, this one."""
+        """Another version in the same directory; without a name, this one."""
         if not name:
             return self
         path = name if self.shipped else str(Path(self.path).with_name(name))

@@ -1,4 +1,4 @@
-"""What the driver of a standing run sends to its tasks, and what they send back."""
+"""The messages between the driver of a standing run and its tasks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ JUDGED = -1
 
 @record
 class QueryDefinition:
-    """A query by itself. Its answers have the number 0."""
+    """A single query. Its answers have the number 0."""
 
     plan: QueryPlan
 
@@ -51,7 +51,7 @@ class StreamReader(NamedTuple):
         unit: its number.
         tables: the definitions of its stage 1.
         key: the variables by which its stage 2 is split.
-        buckets: into how many parts.
+        buckets: the number of these parts.
     """
 
     unit: int
@@ -74,11 +74,11 @@ class TaskMessages:
 
 
 class JudgedEvents(NamedTuple):
-    """What the driver has decided of the events of a block.
+    """The driver's decisions about the events of a block.
 
     Attributes:
-        k: int32[n], -1 for events that do not count.
-        time: int64[n], ms; None if the times are as they were read.
+      k: int32[n], -1 for events that do not count.
+      time: int64[n], ms; None if the times are those of the input.
     """
 
     k: Int32s
@@ -86,13 +86,13 @@ class JudgedEvents(NamedTuple):
 
 
 class BatchOutline(NamedTuple):
-    """What the driver needs of a batch of events to judge them, and to count them.
+    """The parts of a batch of events that the driver needs to judge and count them.
 
     Attributes:
-        time: int64[n], ms.
-        names: their graphs' IRIs [n].
-        triples: how many triples they have.
-        filtered: rows that were read with them, and are none.
+      time: int64[n], ms.
+      names: their graphs' IRIs [n].
+      triples: their number of triples.
+      filtered: number of rows read with them that gave no event.
     """
 
     time: Int64s
@@ -102,7 +102,7 @@ class BatchOutline(NamedTuple):
 
 
 class ReadPiece(NamedTuple):
-    """What became of a piece of a block."""
+    """The result for a piece of a block."""
 
     messages: int
     batches: list[BatchOutline]
@@ -110,13 +110,13 @@ class ReadPiece(NamedTuple):
 
 
 class SolvedBlock(NamedTuple):
-    """What became of a block.
+    """The result for a block.
 
     Attributes:
-        pieces: in order.
-        packs: (unit, bucket, packed solutions); their k is the number of the event in the block.
-        failures: why units cannot go on, by number.
-        seconds: of work.
+      pieces: in order.
+      packs: (unit, bucket, packed solutions); their k is the number of the event in the block.
+      failures: the reasons of failed units, by number.
+      seconds: of work.
     """
 
     pieces: list[ReadPiece]
@@ -126,13 +126,13 @@ class SolvedBlock(NamedTuple):
 
 
 class LoggedStep(NamedTuple):
-    """What a part of a unit's stage 2 did in an earlier batch, so that it can be done again.
+    """A step of a part of a unit's stage 2 in an earlier batch, to be repeated.
 
     Attributes:
-        definition: of the unit, as it was.
-        packs: packed solutions, with what was decided of the events of their block; None if the
-            events were judged before.
-        watermark: ms.
+      definition: of the unit at that time.
+      packs: packed solutions, with the decisions about the events of their block; None if the
+          events were judged before.
+      watermark: ms.
     """
 
     definition: int
@@ -147,23 +147,23 @@ class LoggedStep(NamedTuple):
 
 
 PartKey: TypeAlias = tuple[int, int]
-"""(unit, bucket): which part of which unit's stage 2."""
+"""(unit, bucket): identifies a part of a unit's stage 2."""
 
 
 @record
 class StageStep:
-    """What a part of a unit's stage 2 does in a batch.
+    """A step of a part of a unit's stage 2 in a batch.
 
     Attributes:
-        part: which part.
-        definition: of the unit, as it is now.
-        version: how many steps led here.
-        state: after `kept` steps; None if nothing came so far, or if it is in a broadcast.
-        kept: how many steps led to the state.
-        log: the last steps before this one, at least all after the state.
-        packs: (block, packed solutions).
-        watermark: ms; no solution at or before it follows.
-        wants_state: whether the result has the new state.
+      part: the part.
+      definition: of the unit now.
+      version: number of earlier steps.
+      state: after `kept` steps; None at the beginning, or if it is in a broadcast.
+      kept: number of steps that the state includes.
+      log: the last steps before this one, at least all after the state.
+      packs: (block, packed solutions).
+      watermark: ms; no solution at or before it follows.
+      wants_state: whether the result has the new state.
     """
 
     part: PartKey
@@ -183,21 +183,21 @@ class StageStep:
 
 
 class StepResult(NamedTuple):
-    """What a step has made.
+    """The result of a step.
 
     Attributes:
-        part: whose it is.
-        state: after the step; None if it failed, or nobody wants it.
-        answers: (number of the query in the unit, time of the first answer, block of answers).
-        partials: partial matches whose windows have closed.
-        suppressed: answers beyond the limit since the unit began.
-        muted: by the title of a query, answers that MUTE has left out since then.
-        live: partial matches that wait.
-        exceeded: by number of the query in the unit, when there were too many of them.
-        waits: whether answers may come without further solutions.
-        bad: events that exceed a limit.
-        stats: counts of solutions, and seconds of work.
-        failure: why the unit cannot go on.
+      part: the part.
+      state: after the step; None if it failed, or was not requested.
+      answers: (number of the query in the unit, time of the first answer, block of answers).
+      partials: partial matches whose windows have closed.
+      suppressed: number of answers beyond the limit since the unit began.
+      muted: number of answers that MUTE has left out since then, by the title of a query.
+      live: number of waiting partial matches.
+      exceeded: by number of the query in the unit, the instant at which it exceeded their limit.
+      waits: whether answers may come without further solutions.
+      bad: events that exceed a limit.
+      stats: counts of solutions, and seconds of work.
+      failure: the reason of the unit's failure.
     """
 
     part: PartKey

@@ -1,10 +1,10 @@
 """Both stages of a batch of a standing run on Spark's workers.
 
-A task of stage 1 reads a block of messages and matches its events. Which events are late, and how
-events of equal time are numbered, the driver decides afterwards: so solutions name their event by
-its number in the block. A task of stage 2 brings stages of units from their states before the batch
-to their states after it. What a worker keeps only saves time. A task gets a state of some batches
-ago, and the steps since then. A worker that has a later stage does only the steps that it lacks.
+A task of stage 1 reads a block of messages and matches its events. The driver decides afterwards
+which events are late, and numbers events of equal time: so solutions name their event by its number
+in the block. A task of stage 2 advances stages of units from their states before the batch to their
+states after it. The state of a worker only saves time. A task gets a state of some batches ago, and
+the later steps. A worker with a later stage does only the missing steps.
 """
 
 from __future__ import annotations
@@ -63,14 +63,15 @@ class StandingTasks:
     """The tasks of a run.
 
     Attributes:
-        run: the run, and the edition of its definitions; equal ones have all in common.
+        run: the run, and the edition of its definitions; tasks with equal ones share all
+            definitions.
         shelves: broadcasts, each with (its last number, pickled definitions by number).
         knowledge: the knowledge base before its graphs changed.
-        changes: broadcasts of changes, each with how many there are then; see `take_changes`.
+        changes: broadcasts of changes, each with their total number by then; see `take_changes`.
         settled: no event at or before this time (ms) follows, and none is in a log of steps.
         states: broadcasts of large states, by part.
         options: of the stages.
-        kernels: how kernels are called.
+        kernels: the mode of kernels.
     """
 
     run: tuple[str, int]
@@ -110,11 +111,11 @@ class StandingTasks:
 
 
 _ALWAYS = EARLIEST, 2**63 - 1
-_SPAN = struct.Struct("<qq")  # since when, and before when (ms) solutions count
+_SPAN = struct.Struct("<qq")  # first time, and end (ms), for which solutions count
 
 
 def packed(rows: SolutionBatch, columns: SolutionColumns, span: tuple[int, int] = _ALWAYS) -> bytes:
-    """Solutions for a step; those of events outside a span of time (ms) do not count."""
+    """Solutions for a step; solutions on events outside a span of time (ms) do not count."""
     return _SPAN.pack(*span) + SolutionCodec(columns).encode(rows)
 
 
@@ -131,7 +132,7 @@ def _unpacked(data: bytes, plan: QueryPlan, judged: JudgedEvents | None) -> Solu
 
 @dataclass(slots=True)
 class _WarmUnit:
-    """A stage that a worker keeps: its definition, and how many steps it has done."""
+    """A stage that a worker keeps: its definition, and the number of its steps so far."""
 
     definition: int
     version: int
@@ -140,7 +141,7 @@ class _WarmUnit:
 
 @dataclass(slots=True)
 class Workshop:
-    """What a worker keeps of a run."""
+    """The state of a run in a worker."""
 
     run: tuple[str, int]
     knowledge: KnowledgeBase
@@ -151,7 +152,7 @@ class Workshop:
     _definitions: dict[int, Definition] = field(default_factory=dict)
     _patterns: dict[int, list[tuple[int, UnitPatterns]]] = field(default_factory=dict)
     _versions: KnowledgeVersions = field(init=False)
-    _outdated: set[int] = field(default_factory=set)  # stages 1 of which graphs have changed
+    _outdated: set[int] = field(default_factory=set)  # each stage 1 of changed graphs
     _joint: JointPatterns = field(default_factory=JointPatterns)
     _kept: dict[PartKey, _WarmUnit] = field(default_factory=dict)
     _bad: list[BadInput] = field(default_factory=list)
@@ -162,9 +163,10 @@ class Workshop:
     def take_changes(
         self, old: Sequence[TimedChange], first: int, last: Sequence[TimedChange]
     ) -> None:
-        """Take changes of graphs: those from number `first` on, and before them what `old` says.
+        """Apply changes of graphs: those from number `first` on; `old` is the effect of earlier
+        ones.
 
-        Who has some of the old ones may take them again, together with the others.
+        A worker that has some of the old changes may apply them again, together with the others.
         """
         if self.changes < first:
             for change in old:
@@ -175,7 +177,7 @@ class Workshop:
         self.changes, self._outdated = first + len(last), {*self._patterns}
 
     def settle(self, before: int) -> None:
-        """Forget what no event after a time (ms) needs."""
+        """Drop values that no event after a time (ms) needs."""
         if self._versions.changed and self._versions.drop(before):
             self._outdated = {*self._patterns}
 
@@ -192,7 +194,7 @@ class Workshop:
         """Read and match a block."""
         began = time.perf_counter()
         how = block.source.options.messages
-        events = StreamEvents(replace(how, dedup_ms=None))  # the driver drops what was seen
+        events = StreamEvents(replace(how, dedup_ms=None))  # the driver drops graphs seen before
         matching = _Matching(self, block.readers, block.counted)
         pieces = []
         for messages in block.pieces:
@@ -208,10 +210,10 @@ class Workshop:
     def matched(
         self, number: int, events: EventBatch, index: VerticalPartition
     ) -> Iterator[tuple[tuple[int, int], SolutionBatch]]:
-        """The solutions of a definition's graph patterns with each value that graphs have.
+        """The solutions of a definition's graph patterns with each value of the graphs.
 
-        Each comes with the time from which, and before which, it counts: some events get their
-        times from the driver.
+        Each comes with the times between which it counts: some events get their times from the
+        driver.
         """
         if number not in self._patterns or number in self._outdated:
             self._patterns[number] = self._new_patterns(number)
@@ -307,7 +309,7 @@ class Workshop:
         return _WarmUnit(number, version, sequence)
 
     def _use(self, stage: _WarmUnit, number: int) -> None:
-        """Let a stage go on with a definition, and with the values that graphs have now."""
+        """Give a definition, and the present values of graphs, to a stage."""
         if stage.definition != number:
             state = stage.sequence.snapshot()
             stage.definition = number
@@ -334,7 +336,7 @@ _present: Workshop | None = None
 
 
 class MemberPlans(Mapping[int, QueryPlan]):
-    """The plans of a family's members; each is unpickled when somebody asks for it."""
+    """The plans of a family's members; each is unpickled at its first use."""
 
     def __init__(self, workshop: Workshop, numbers: Mapping[int, int]) -> None:
         self._workshop, self._numbers = workshop, numbers
@@ -362,12 +364,12 @@ class _Matching:
         self.failures: dict[int, Exception] = {}
 
     def add(self, batch: EventBatch) -> None:
-        """Match the next events, whose provisional numbers are those in the block."""
+        """Match the next events; their provisional numbers are their numbers in the block."""
         first, self._events = self._events, self._events + len(batch)
         batch = batch.with_k(-1 - np.arange(first, self._events, dtype=np.int32))
         if self._counted is not None:
             batch = batch.take(np.flatnonzero(self._counted[first : self._events]))
-        index = VerticalPartition(batch)  # which all units share
+        index = VerticalPartition(batch)  # shared by all units
         for unit, reader in self._readers.items():
             try:
                 for table in reader.tables if unit not in self.failures else ():

@@ -1,7 +1,7 @@
-"""Stages of units that run on Spark's workers: in the place of those of this process.
+"""Stages of units that run on Spark's workers instead of in this process.
 
-The state of stage 2 is here between batches, with the steps since. So a batch that fails has
-changed nothing, and any worker can go on with any unit.
+The state of stage 2 is in this process between batches, with the later steps. So a batch that fails
+has changed nothing, and any worker can continue with any unit.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class SparkStageFactory(StageFactory):
 class RemotePatterns(LazyPatterns):
     """Stage 1 of a query, or of members of a family.
 
-    Workers match the events of streams. The events of registered streams, which are answers, are
-    matched here.
+    Workers match the events of streams. This process matches the events of registered streams,
+    which are answers.
     """
 
     def __init__(self, number: int, local: Callable[[], MatchingStage]) -> None:
@@ -96,13 +96,13 @@ class RemotePatterns(LazyPatterns):
 
 
 class _Part:
-    """A part of a stage 2: a state, the steps since then, and the solutions for the next step.
+    """A part of a stage 2: a state, the later steps, and the solutions for the next step.
 
     Each step gives a new state of at most `log_bytes`. A larger state is replaced only when the log
-    of steps is long, as it takes longer to send a state than to do a few steps again.
+    of steps is long, as sending a state takes longer than repeating a few steps.
 
     Attributes:
-        state: after `kept` of all `version` steps; None before the first one.
+        state: the state after `kept` of all `version` steps; None before the first one.
         log: the last steps, at least all after the state: for workers with an older stage.
         since: no event of these steps is at or before this time (ms).
     """
@@ -118,7 +118,7 @@ class _Part:
         self.muted: Mapping[str, int] = {}
 
     def step(self, key: PartKey, definition: int, watermark: int | None) -> StageStep:
-        """The next step; without a watermark it only asks for the state."""
+        """The next step; without a watermark it only requests the state."""
         mark = self._mark if watermark is None else watermark
         log, packs = tuple(self.log), tuple(self.packs)
         wants = watermark is None or self._log_is_long()
@@ -133,7 +133,7 @@ class _Part:
         return size <= sizes.log_bytes or self._log_bytes > most or steps >= sizes.log_entries
 
     def take(self, step: LoggedStep, result: StepResult) -> None:
-        """Go on from the result of a step."""
+        """Apply the result of a step."""
         self.version, self.waits = self.version + 1, result.waits
         self.suppressed, self.live, self.packs = result.suppressed, result.live, []
         self.exceeded, self.muted = result.exceeded, result.muted
@@ -150,14 +150,15 @@ class _Part:
 
 
 _OVERLAP = 8
-"""How many steps before a new state stay in the log: a worker may have missed some of them."""
+"""Number of steps before a new state that stay in the log: a worker may have missed some of them.
+"""
 
 _STATE_TO_LOG = 16
 """The log of a large state has at most a sixteenth of its bytes: each step sends the log."""
 
 
 class RemoteSequence:
-    """Stage 2 of a unit, in parts by the values of its key; `how` is that of the run."""
+    """Stage 2 of a unit, in parts by the values of its key; `how` is the factory of the run."""
 
     def __init__(self, how: SparkStageFactory, unit: UnitPlan) -> None:
         self.number, self.definition = how.jobs.new_unit(), how.definition(unit)
@@ -169,15 +170,15 @@ class RemoteSequence:
         self._states: tuple[int, dict[int, LiveStates]] = -1, {}  # after a batch, by number
 
     def use(self, family: Family) -> None:
-        """Go on with other members of the family."""
+        """Continue with other members of the family."""
         self._unit = UnitPlan(self._unit.plans, family)
         self.definition = self._how.definition(self._unit)
 
     def use_values(self, values: Values) -> None:
-        """Workers learn the values with their tasks."""
+        """Nothing: workers get the values with their tasks."""
 
     def forget(self, number: int) -> None:
-        """Give no more answers of a member: `use` follows before the next batch."""
+        """Return no further answers of a member: `use` follows before the next batch."""
 
     def reader(self, tables: Sequence[MatchingStage]) -> StreamReader:
         """This unit as a reader of a stream, with its stage 1."""
@@ -196,7 +197,7 @@ class RemoteSequence:
             self.take(number, JUDGED, packed(bucket_rows, columns))
 
     def steps(self, watermark: int) -> list[StageStep]:
-        """What workers must do before the answers by a watermark (ms) are known."""
+        """The steps for workers that give the answers at a watermark (ms)."""
         return [
             part.step((self.number, bucket), self.definition, watermark)
             for bucket, part in enumerate(self._parts)
@@ -211,11 +212,11 @@ class RemoteSequence:
 
     @property
     def since(self) -> int:
-        """No event that workers may need for steps is at or before this time (ms)."""
+        """No event that workers need for steps is at or before this time (ms)."""
         return min((part.since for part in self._parts if part.log), default=EVER)
 
     def advance(self, watermark: int, ahead: bool = False) -> FoundAnswers:
-        """The answers by the watermark that `StageJobs.begin` was told."""
+        """The answers at the watermark of `StageJobs.begin`."""
         blocks: dict[int, list[tuple[int, bytes]]] = {}
         for step, result in self._jobs.results(self):
             self._jobs.report(result)
@@ -235,7 +236,9 @@ class RemoteSequence:
         return by_query
 
     def exceeded(self) -> dict[int, Excess]:
-        """When queries had too many partial matches in some part, by number in the unit."""
+        """The instants at which queries exceeded the limit on partial matches in some part, by
+        number in the unit.
+        """
         by_query: dict[int, Excess] = {}
         for number, excess in chain.from_iterable(part.exceeded.items() for part in self._parts):
             first = by_query.setdefault(number, excess)
@@ -254,34 +257,34 @@ class RemoteSequence:
 
     @property
     def next_due(self) -> int:
-        """No time (ms) is before it: only workers could tell when something is due."""
+        """The least time (ms): only workers know when an answer is due."""
         return EARLIEST
 
     @property
     def has_state(self) -> bool:
-        """True: only workers could tell."""
+        """True: only workers know it."""
         return True
 
     @property
     def suppressed(self) -> int:
-        """The number of answers beyond the limit so far."""
+        """Number of answers beyond the limit so far."""
         return sum(part.suppressed for part in self._parts)
 
     @property
     def muted(self) -> Mapping[str, int]:
-        """By the title of a query: the number of answers that MUTE has left out so far."""
+        """Number of answers that MUTE has left out so far, by the title of the query."""
         return sum((Counter(part.muted) for part in self._parts), Counter[str]())
 
     def live_runs(self) -> int:
-        """The number of partial matches that waited after the last batch."""
+        """Number of waiting partial matches after the last batch."""
         return sum(part.live for part in self._parts)
 
     def waits_after(self, watermark: int) -> bool:
-        """Whether answers may come, or state may leave, as time passes."""
+        """Whether time alone may give answers, or let state leave."""
         return any(part.packs or part.waits for part in self._parts)
 
     def live_states(self, number: int) -> LiveStates:
-        """Where the partial matches of a query were after the last batch."""
+        """The states of the partial matches of a query after the last batch."""
         if self._states[0] != self._jobs.batch:
             self._states = self._jobs.batch, {}
         known = self._states[1]
@@ -290,12 +293,12 @@ class RemoteSequence:
         return known[number]
 
     def foreseen(self, number: int, until: int) -> Sequence[Answer]:
-        """The answers of a query by a watermark (ms), if nothing further comes."""
+        """The answers of a query by a watermark (ms), if no rows follow."""
         by_part = [part.advance(until).get(number, ()) for part in self._local()]
         return [answer for pieces in by_part for piece in pieces for answer in piece]
 
     def _catch_up(self) -> None:
-        """Let workers say what the states are after the last batch."""
+        """Get the states after the last batch from workers."""
         behind = [
             part.step((self.number, bucket), self.definition, None)
             for bucket, part in enumerate(self._parts)
@@ -307,7 +310,7 @@ class RemoteSequence:
             self._parts[result.part[1]].take(step, result)
 
     def _local(self) -> list[UnitStage]:
-        """The stages of the parts in this process: of those that have a state, at least one."""
+        """The stages of the parts in this process: of parts with a state, at least one."""
         self._catch_up()
         states = [part.state for part in self._parts if part.state is not None]
         stages = [self._how.local_sequence(self._unit) for _ in states or (None,)]
@@ -322,7 +325,7 @@ class RemoteSequence:
         return states[0] if len(states) == 1 else [[*(self._key or ())], *states]
 
     def restore(self, snapshot: bytes | list[Any]) -> None:
-        """Go on from a state, in the parts that it has.
+        """Restore from a state, with its parts.
 
         Raises:
             OtherStateError: as from the stages of these parts. Nothing has changed.
@@ -343,6 +346,6 @@ class RemoteSequence:
 
 
 def total(parts: Sequence[LiveStates]) -> LiveStates:
-    """The live states of all parts of a unit. No part has counted what was taken."""
+    """The live states of all parts of a unit. No part has counted waiting solutions."""
     waiting = sum((Counter(part.waiting) for part in parts), Counter())
     return LiveStates(parts[0].program, waiting, None)

@@ -42,7 +42,7 @@ from spaseq.runtime.spark.stages.standing_messages import (
 from spaseq.runtime.spark.stages.standing_tasks import StandingTasks
 
 MOST = 32
-"""More broadcasts than these become one, without the definitions that nobody uses."""
+"""Number of broadcasts beyond which they become one, without unused definitions."""
 
 
 class DefinitionShelf:
@@ -61,7 +61,7 @@ class DefinitionShelf:
         self._shelves: list[tuple[int, Any]] = []
 
     def query(self, plan: QueryPlan) -> int:
-        """The number of a query's definition; equal queries have one."""
+        """The number of a query's definition; equal queries share one."""
         signature = plan.signature
         key = plan.identity.title, signature.fingerprint, signature.canonical
         if key not in self._plans:
@@ -106,24 +106,25 @@ class DefinitionShelf:
 
 
 class ChangeShelf:
-    """Broadcasts changes of graphs; when there are many, old ones are made together."""
+    """Broadcasts changes of graphs; many old changes are merged."""
 
     def __init__(self, context: Any) -> None:
         self._context = context
-        self._old: list[TimedChange] = []  # what the first changes have done together
+        self._old: list[TimedChange] = []  # the effect of the first changes
         self._first = 0  # how many these are
         self._changes: list[TimedChange] = []  # all others
         self._shelves: list[tuple[int, Any]] = []
 
     def add(self, change: TimedChange) -> None:
-        """Take another change."""
+        """Add a change."""
         self._changes.append(change)
 
     def shelves(self, settled: int) -> tuple[tuple[int, Any], ...]:
-        """All broadcasts, each with the number of changes by then; few, as a worker may be new.
+        """All broadcasts, each with the total number of changes by then; few, as a worker may be
+        new.
 
         Args:
-            settled: no event at or before this time (ms) follows.
+          settled: no event at or before this time (ms) follows.
         """
         told = self._shelves[-1][0] if self._shelves else self._first
         count = self._first + len(self._changes)
@@ -139,7 +140,7 @@ class ChangeShelf:
         return tuple(self._shelves)
 
     def _tidy(self, settled: int) -> None:
-        """Begin anew with one broadcast, and without values that no event needs."""
+        """Restart with one broadcast, without values that no event needs."""
         for _, shelf in self._shelves:
             shelf.destroy()
         new = [*takewhile(lambda change: change.time <= settled + 1, self._changes)]
@@ -162,7 +163,7 @@ class StateShelf:
         self._shelves: dict[PartKey, tuple[int, Any]] = {}
 
     def put(self, steps: Sequence[StageStep]) -> tuple[list[StageStep], dict[PartKey, Any]]:
-        """The steps without large states, and the broadcasts of these."""
+        """The steps without large states, and the broadcasts of these states."""
         broadcasts = {}
         for step in steps:
             if step.state is not None and len(step.state) > thresholds.current.log_bytes:
@@ -177,7 +178,7 @@ class StateShelf:
         return light, broadcasts
 
     def tidy(self, units: Collection[int]) -> None:
-        """Forget the states of other units."""
+        """Drop the states of other units."""
         for key in [key for key in self._shelves if key[0] not in units]:
             self._shelves.pop(key)[1].destroy()
 
@@ -194,7 +195,7 @@ class SteppedSequence(Protocol):
     number: int
 
     def steps(self, watermark: int) -> Iterable[StageStep]:
-        """What workers must do to advance it to a watermark (ms)."""
+        """The steps for workers that advance it to a watermark (ms)."""
 
 
 class StageJobs:
@@ -207,13 +208,13 @@ class StageJobs:
 
     Attributes:
         shelf: the definitions of units.
-        changes: of graphs.
+        changes: the changes of graphs.
         settled: no event at or before this time (ms) follows, and none is in a log of steps.
-        buckets: into how many parts stage 2 of a unit with a key is split.
+        buckets: the number of parts of stage 2 of a unit with a key.
         batch: the number of the present batch.
-        judged: by block of the batch what the driver has decided of its events.
-        used: gives the numbers of the definitions that units have.
-        report: told of every result of stage 2 that a unit takes.
+        judged: by block of the batch, the driver's decisions about its events.
+        used: returns the numbers of the definitions that units have.
+        report: called with every result of stage 2 that a unit takes.
     """
 
     def __init__(self, spark: Any, knowledge: StoredKnowledge, options: StageOptions) -> None:
@@ -257,17 +258,18 @@ class StageJobs:
     # --- stage 2 ----------------------------------------------------------------------------------
 
     def begin(self, due: Mapping[PushedUnit, int]) -> None:
-        """Learn to which watermark (ms) each unit advances in this batch, in reading order."""
+        """Record to which watermark (ms) each unit advances in this batch, in reading order."""
         self.batch += 1
         self._due = {_number(unit): (unit, watermark) for unit, watermark in due.items()}
         self._silent = {_number(unit): unit for unit in due}
         self._states.tidy(self._due)
 
     def results(self, sequence: SteppedSequence) -> list[Done]:
-        """The results of a unit; units ask in reading order, and tell others before the next asks.
+        """The results of a unit; units call this in reading order, and pass their answers on before
+        the next call.
 
-        The first one that asks lets all units run whose streams are complete. So queries that read
-        each other's streams take a job for each level.
+        The first call runs all units whose streams are complete. So queries that read each other's
+        streams take a job for each level.
         """
         if sequence.number in self._due and self._lost is None:
             try:
@@ -332,7 +334,7 @@ class StageJobs:
             with worker_python(self._spark), worker_variables(context, LIKE_DATAFRAMES):
                 given = [pickle.dumps(item, pickle.HIGHEST_PROTOCOL) for item in items]
                 results = context.parallelize(given, len(given)).map(lambda data: do(data))
-                results.id()  # notes the workers' Python and variables
+                results.id()  # records the workers' Python and variables
             results_in_order: list[T] = results.collect()
         return results_in_order
 
@@ -353,7 +355,7 @@ def _made(unit: PushedUnit) -> list[str]:
 
 
 def _shares(steps: Sequence[StageStep], count: int) -> list[list[StageStep]]:
-    """The steps in at most so many shares of about equal size."""
+    """The steps in at most this many shares of about equal size."""
     shares, sizes = [list[StageStep]() for _ in range(count)], [0] * count
     for step in sorted(steps, key=_size, reverse=True):
         least = sizes.index(min(sizes))
@@ -363,7 +365,7 @@ def _shares(steps: Sequence[StageStep], count: int) -> list[list[StageStep]]:
 
 
 _STEP_BYTES = 10_000
-"""A step costs at least as much as so many bytes."""
+"""Minimum cost of a step, in bytes."""
 
 
 def _size(step: StageStep) -> int:

@@ -1,8 +1,8 @@
 """The engine of a standing run on Spark: messages from logs in, answers in order out.
 
-The driver judges events and keeps all state; Spark's workers parse, match and sequence. A batch is
-what the logs had when it began, so batches grow with the lag. Each has a job for stage 1, and one
-for stage 2 of each level of queries that read each other's streams.
+The driver judges events and keeps all state; Spark's workers parse, match and sequence. A batch has
+the records of the logs at its beginning, so batches grow with the lag. Each has a job for stage 1,
+and a job for stage 2 of each level of queries that read each other's streams.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ LARGE = {"spark.rpc.message.maxSize": "1024", "spark.driver.maxResultSize": "0"}
 """Spark settings for states that travel with the results of tasks."""
 
 _BATCH = 32 * 2**20
-"""How many bytes of each log a batch has at most."""
+"""Maximum bytes of each log in a batch."""
 
 _BLOCK = 2**16, 2**22
-"""How many bytes of messages a task has, at least and at most."""
+"""Minimum and maximum bytes of messages of a task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +82,11 @@ class SparkEngines:
         return made
 
     def checked(self) -> str:
-        """Start the session, and say where it is.
+        """Start the session, and report where it is.
 
         Raises:
-            RunError: it does not start.
-            UsageError: its workers cannot run this package.
+          RunError: it does not start.
+          UsageError: its workers cannot run this package.
         """
         spark = self.session()
         with spark_errors(), worker_python(spark):
@@ -139,7 +139,7 @@ class StandingEngine(LiveEngine):
         self._jobs.changes.add(change)
 
     def _definitions(self) -> set[int]:
-        """The definitions that units have."""
+        """The definitions of the units."""
         numbers = set()
         for unit in self.queries.running:
             numbers |= {t.number for t in unit.tables() if isinstance(t, RemotePatterns)}
@@ -231,7 +231,7 @@ class StandingEngine(LiveEngine):
         return self._events[iri].kept(read(), int(messages.arrival[0]))
 
     def _match(self, batch: EventBatch) -> None:
-        """Note which events count; workers have matched them."""
+        """Record which events count; workers have matched them."""
         if len(batch):
             events = self._jobs.judged[int(batch.p[0])]
             events.k[batch.s] = batch.k
@@ -239,7 +239,7 @@ class StandingEngine(LiveEngine):
                 events.time[batch.s] = batch.time
 
     def _hand_on(self, blocks: Sequence[TaskMessages], solved: Sequence[SolvedBlock]) -> None:
-        """Give the solutions to the units that go on."""
+        """Pass the solutions to the remaining units."""
         units = {
             unit.sequence.number: unit
             for unit in self.queries.running
@@ -260,7 +260,7 @@ class StandingEngine(LiveEngine):
     def _again(
         self, blocks: Sequence[TaskMessages], solved: Sequence[SolvedBlock]
     ) -> Iterator[tuple[int, SolvedBlock]]:
-        """What failed, without the events that do not count: they may be what it fails on."""
+        """Match failed units again, without the events that do not count: they may be the cause."""
         for number, (block, solved_block) in enumerate(zip(blocks, solved, strict=True)):
             if not solved_block.failures:
                 continue
@@ -274,10 +274,10 @@ class StandingEngine(LiveEngine):
 
 
 def _stand_in(iri: str, batch: BatchOutline, block: int, first: int) -> EventBatch:
-    """A batch that is judged in the place of one that workers have.
+    """A batch that is judged in place of the workers' batch.
 
-    Each event has one triple. Its subject is the number of the event in the block, the first of
-    which is given, and its predicate the number of the block.
+    Each event has one triple. Its subject is the number of the event in the block, from the given
+    number on, and its predicate the number of the block.
     """
     n = len(batch.time)
     numbers = np.arange(first, first + n, dtype=np.int32)
@@ -293,7 +293,7 @@ def _size(entry: Entry) -> int:
 
 
 def _cut(entries: Sequence[Entry], size: int) -> Iterator[tuple[MessageColumns, ...]]:
-    """Messages in blocks of about some bytes; a piece of a block arrived together."""
+    """Messages in blocks of about some bytes; the messages of a piece arrived together."""
     pieces: list[MessageColumns] = []
     bytes_so_far = 0
     for run in in_turn(entries):

@@ -1,4 +1,4 @@
-"""A followed checkpoint whose state another version wrote goes on: its state is made anew."""
+"""A followed checkpoint whose state another version wrote goes on: its state is rebuilt."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ALL = {**QUERIES, **OF_KB}
 LAST_MS = 1_767_225_666_400
 """The time of the last event: 160 * 40 ms and a minute after the first one."""
 
-TOLD = [r"the state is made anew from the log of files", r"the state was made anew in \d+\.\d s"]
+TOLD = [r"the state is rebuilt from the log of files", r"the state was rebuilt in \d+\.\d s"]
 
 
 @pytest.fixture
@@ -232,7 +232,7 @@ KILLS = {
 def test_killed_at_any_moment_it_goes_on(
     spark: Any, tmp_path: Path, hook: Hook, kill: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The batch before the change was half done, and making the state anew is interrupted."""
+    """The batch before the change was half done, and rebuilding the state is interrupted."""
     given, followed = parts(), Followed(tmp_path / "killed")
     to = None if "files" in kill else f"http://127.0.0.1:{hook.port}/"
     followed.run(given[0], to)

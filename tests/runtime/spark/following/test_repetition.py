@@ -1,4 +1,4 @@
-"""From which batch of the file source log the state of a checkpoint is made anew, or why not."""
+"""From which batch of the file source log the state of a checkpoint is rebuilt, or why not."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def test_a_topic_that_was_made_anew_is_refused(tmp_path: Path) -> None:
     run = DrivenTopic(tmp_path, topic)
     run.all()
     del topic.partitions[0][2:]
-    with pytest.raises(RunError, match="made anew"):
+    with pytest.raises(RunError, match="recreated"):
         run.all()
 
 
