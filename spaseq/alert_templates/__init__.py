@@ -1,1 +1,1 @@
-"""Alert templates: a separate process makes of an answer the body that a receiver wants."""
+"""Alert templates: a separate process renders an answer as the body for a receiver."""

@@ -16,7 +16,7 @@ from typing import Any
 from spaseq.alert_templates.rendering import environment, shown
 
 _LONGEST_S = 15.0
-_MOST_TEXT = 4_000_000  # characters of what a template makes
+_MOST_TEXT = 4_000_000  # characters of a rendered text
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _reply(do: Callable[[], str | None]) -> dict[str, object]:
-    """What something gives, or why it fails."""
+    """The result of a function, or the reason of its failure."""
     signal.setitimer(signal.ITIMER_REAL, _LONGEST_S)
     try:
         text = do() or ""

@@ -1,7 +1,8 @@
-"""What a template makes of an answer: Jinja2's sandbox, with escaping by the template's ending.
+"""Rendering of an answer by a template: Jinja2's sandbox, with escaping by the template's
+extension.
 
-Only the process that renders (`process.py`) imports this, as to compile
-a template may take memory, too.
+Only the process that renders (`process.py`) imports this, as compiling a template may take memory,
+too.
 """
 
 from __future__ import annotations

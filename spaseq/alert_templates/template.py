@@ -25,7 +25,7 @@ RENDER_S = 1.0
 """For how long a template may render an answer."""
 
 MEMORY = 256_000_000
-"""How many bytes of memory its process may have."""
+"""Maximum bytes of memory of its process."""
 
 _START_S, _COMPILE_S = 60.0, 10.0  # Python starts slowly on a busy machine
 
@@ -51,7 +51,7 @@ class AlertTemplate:
 
     @property
     def media_type(self) -> str:
-        """The content type of what it makes."""
+        """The content type of the rendered text."""
         return _MEDIA_TYPES.get(self.ending, "text/plain; charset=utf-8")
 
 
@@ -72,7 +72,7 @@ def read_template(
     Args:
         given: a name without an ending, or a path.
         directory: a relative path is relative to it.
-        variables: what the template sees as `vars`.
+        variables: the `vars` of the template.
 
     Raises:
         InputError: it cannot be read, or has a syntax error.
@@ -108,9 +108,9 @@ def ending_of(name: str) -> str:
 
 
 class TemplateProcess:
-    """Renders one template, in a process that is started when it is needed; for one thread.
+    """Renders one template, in a process that is started on demand; for one thread.
 
-    A template that loops, or eats memory, hurts nobody else: its process is ended.
+    A template that loops, or uses too much memory, affects no other: its process is ended.
     """
 
     def __init__(self, template: AlertTemplate) -> None:
@@ -184,7 +184,7 @@ class TemplateProcess:
 
 
 def _environment() -> dict[str, str]:
-    """What the process needs of the environment; passwords in it are not for templates."""
+    """The environment of the process; passwords in it are not for templates."""
     kept = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "LD_LIBRARY_PATH")
     return {k: v for k, v in os.environ.items() if k in kept or k.startswith("PYTHON")}
 

@@ -1,4 +1,4 @@
-"""`spaseq demo`: alerts of an example that comes with the package, with what they mean."""
+"""`spaseq demo`: alerts of an example that comes with the package, with explanations."""
 
 from __future__ import annotations
 

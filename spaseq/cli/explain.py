@@ -1,4 +1,4 @@
-"""`spaseq explain`: what a query becomes, and what each part of it does in a run."""
+"""`spaseq explain`: the plan of a query, and the measures of its parts in a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from spaseq.render.explain import FORMATS, explained, together
 
 @record
 class ExplainOptions:
-    """What is shown, and how."""
+    """The contents and the format of the explanation."""
 
     form: str = "text"
     full: bool = False

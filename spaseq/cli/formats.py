@@ -33,7 +33,7 @@ def check_format(form: str, plans: Sequence[QueryPlan]) -> None:
 
 
 def _answering(plans: Sequence[QueryPlan]) -> list[QueryPlan]:
-    """The queries that give answers: those that maintain graphs do not."""
+    """The queries that give answers: all except those that maintain graphs."""
     return [plan for plan in plans if plan.maintained is None]
 
 
@@ -61,11 +61,11 @@ def check_columns(output: OutputOptions, plans: Sequence[QueryPlan]) -> None:
 
 
 def columns_of(plans: Sequence[QueryPlan], chosen: str | None) -> list[str]:
-    """The columns of a table of answers: the variables of the first query that gives some, or those
-    that --columns chooses.
+    """The columns of a table of answers: the variables of the first answering query, or those of
+    --columns.
 
     Raises:
-        UsageError: there is no such column, or it is chosen twice.
+      UsageError: there is no such column, or it is chosen twice.
     """
     projected = [plan.answers.projection for plan in _answering(plans)[:1]]
     variables = [item.name for items in projected for item in items]

@@ -117,7 +117,7 @@ def _has_notifications(file: Path) -> bool:
 
 
 def _tell(directory: Path, sample: Sample) -> None:
-    """What there is now, and what to type next."""
+    """Print the result, and the next commands."""
     query, lift = directory / "queries/first.rq", directory / f"{sample.name}.lift.rq"
     lifted = "" if sample.is_rdf else f" --lift {lift}"
     known = f" --kb {directory / 'kb.ttl'}" if "OPTIONAL" in query.read_text("utf-8") else ""

@@ -72,10 +72,10 @@ FORMATS = tuple(_WRITERS)
 """The formats of `spaseq lift`."""
 
 HEADS = {"rdfm": VERSION}
-"""What stands before the first event."""
+"""The text before the first event."""
 
 _UNNAMED = "urn:spaseq:lifted"
-"""The IRI of the stream, which has none; nobody sees it."""
+"""The IRI of the stream, a placeholder that is not shown."""
 
 
 def _load(context: click.Context, option: click.Parameter, places: tuple[str, ...]) -> None:

@@ -111,7 +111,7 @@ def _serve(
         made.start_tcp("127.0.0.1", tcp)
         return
     out = sys.stdout.buffer
-    sys.stdout = sys.stderr  # what a library prints must not get between the messages
+    sys.stdout = sys.stderr  # output of libraries must not get between the messages
     made.start_io(sys.stdin.buffer, out)
 
 

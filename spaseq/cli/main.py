@@ -90,7 +90,7 @@ def at_exit(before: Mapping[int, Any]) -> Mapping[int, Any]:
 
 @contextmanager
 def terminable(asked: AskedToEnd, then: Handlers = restored) -> Iterator[None]:
-    """SIGINT raises `KeyboardInterrupt`, and `asked` learns of it.
+    """SIGINT raises `KeyboardInterrupt`, and `asked` records it.
 
     The first SIGTERM raises `Terminated`; further ones do not disturb the cleaning up. SIGINT stays
     ignored if it is, as below `nohup`. `then` gives the handlers of the time after.
@@ -122,7 +122,7 @@ def terminable(asked: AskedToEnd, then: Handlers = restored) -> Iterator[None]:
 
 
 class _ReaderGone(Exception):
-    """Nobody reads standard output any more. click would exit with status 1 at the OSError."""
+    """The reader of standard output is gone. click would exit with status 1 at the OSError."""
 
 
 class Subcommands(click.Group):
@@ -214,7 +214,7 @@ def _exit(arguments: list[str] | None, then: Handlers) -> None:
         error.show()
         sys.exit(USAGE)
     except _ReaderGone:
-        with suppress(OSError):  # what is left in the buffer is not to be written at the exit
+        with suppress(OSError):  # the rest of the buffer is not to be written at the exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(READER_GONE)
     except OSError as error:

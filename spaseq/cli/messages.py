@@ -1,7 +1,6 @@
-"""What a command says on standard error: messages, progress during a run, and the summary at its
-end.
+"""Standard error of a command: messages, progress during a run, and the summary at its end.
 
-A run goes on if nobody can read them.
+A run continues if standard error has no reader.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _INTERVAL = 0.2  # seconds between two lines
 
 @contextmanager
 def escaped_streams() -> Iterator[None]:
-    """Escape what goes to stderr, and to stdout if that is a terminal.
+    """Escape text for stderr, and for stdout if that is a terminal.
 
     A stream that was replaced meanwhile stays replaced.
     """

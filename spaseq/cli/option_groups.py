@@ -1,5 +1,5 @@
-"""Options of a command in titled groups, collected into frozen parts; those that only the command
-line has.
+"""Options of a command in titled groups, collected into frozen parts; options of the command line
+only.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class InputTexts:
 
 @record
 class OutputOptions:
-    """Where answers and counts go; `given_form` is the format that --format names."""
+    """The outputs of answers and counts; `given_form` is the format of --format."""
 
     out: str = "-"
     given_form: str | None = None
@@ -142,7 +142,7 @@ class OutputOptions:
 
 @record
 class SideOptions:
-    """Where bad input, late events and partial matches go."""
+    """The outputs of bad input, late events and partial matches."""
 
     bad: str | None = None
     late: str | None = None

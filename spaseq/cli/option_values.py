@@ -1,6 +1,6 @@
-"""Values of options: durations in the language's form; graph, time and file of --kb-change and
---dump-graph; and the options of what a run may ask of endpoints, and of what input and queries may
-cost.
+"""Values of options: durations; graph, time and file of --kb-change and --dump-graph.
+
+Also the options of requests to endpoints, and of the limits of input and queries.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _DESCRIPTORS = "/proc/self/fd"
 
 @record
 class NamedPath:
-    """A path on the command line, with the option that gives it as messages show it."""
+    """A path on the command line, with its option as in messages."""
 
     option: str
     path: str
@@ -76,7 +76,7 @@ class _Identity:
 
     @classmethod
     def of(cls, path: str, standard: str = "", descriptor: int = -1) -> _Identity:
-        """The identity of a path; `standard` stands for an open descriptor."""
+        """The identity of a path; `standard` is the identity of an open descriptor."""
         try:
             status = os.fstat(descriptor) if path == standard else os.stat(path)
         except OSError:

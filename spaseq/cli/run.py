@@ -189,7 +189,7 @@ def _metrics(job: Job, port: int | None) -> AbstractContextManager[object]:
 
 
 def _dumps(files: Mapping[str, str], plans: Sequence[QueryPlan]) -> GraphDumps | None:
-    """What writes graphs that queries maintain, if some are to be written."""
+    """The writer of graphs that queries maintain, if there are any to write."""
     if not files:
         return None
     from spaseq.runtime.job.graph_dumps import GraphDumps
@@ -238,7 +238,7 @@ def _answer(job: Job, options: RunOptions, output: OutputOptions, sides: SideOut
 
 
 def _follower(options: RunOptions, streams: Sequence[Source]) -> Callable[..., None]:
-    """What follows streams in the runtime of a run."""
+    """The follower of streams in the runtime of a run."""
     if options.runtime.name == "local" or through_logs(streams):
         from spaseq.cli.run_standing import engine_of
         from spaseq.runtime.live.live_run import LoggedRun
@@ -252,7 +252,7 @@ def _follower(options: RunOptions, streams: Sequence[Source]) -> Callable[..., N
 def _write_stats(
     job: Job, path: str | None, kind: object, error: BaseException | None, at: object
 ) -> None:
-    """Write the counts of a run that has ended, perhaps with an error; that error goes on."""
+    """Write the counts of a run that has ended, perhaps with an error, which is raised again."""
     if path is None:
         return
     try:

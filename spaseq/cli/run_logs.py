@@ -37,14 +37,14 @@ def run_logs(
     """Write the answers over the logs of a server's data directory.
 
     Args:
-        plans: the queries; without any, those that the server had.
-        options: of the run.
+        plans: the queries; without any, the queries of the server.
+        options: the options of the run.
         chosen: the options of the command line.
         sides: its further output files.
         progress: its progress line.
 
     Raises:
-        UsageError: options do not go together, or no stream of the logs is one of a query.
+        UsageError: options exclude each other, or a query reads no stream of the logs.
         SpaseqError: as from `replayed`.
     """
     output, data = chosen[OutputOptions], Path(chosen[QuerySet].logs or "")

@@ -1,4 +1,4 @@
-"""`spaseq run --queries DIR --follow`: the queries are what the directory has, as it changes."""
+"""`spaseq run --queries DIR --follow`: the queries of a directory, as it changes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LOOK_S = 0.5
 
 
 def first_queries(files: Sequence[Path], options: RunOptions) -> list[Checked]:
-    """The queries that a directory has without errors now; the errors of the others are told."""
+    """The queries of a directory without errors; the errors of the others are reported."""
     good = []
     for checked in check_queries(files, options.planning, several=True):
         if checked.errors:
@@ -52,15 +52,15 @@ def follow_set(
     sides: SideOutputs,
     progress: ProgressLine,
 ) -> None:
-    """Evaluate the queries of a directory over streams that go on, until it is interrupted.
+    """Evaluate the queries of a directory over live streams, until an interrupt.
 
-    A file that comes, changes or goes takes effect between two batches. If it has mistakes, they
-    are told, and the query of its name that runs goes on.
+    A file that comes, changes or goes takes effect between two batches. Its mistakes are reported,
+    and the running query of its name continues.
 
     Args:
-        job: the knowledge base, and who is told what.
-        plans: of the queries that are there now; they say which names streams have.
-        options: of the run.
+        job: the knowledge base, and the callbacks.
+        plans: of the present queries; they give the names of streams.
+        options: the options of the run.
         chosen: the options of the command line.
         sides: its further output files.
         progress: its progress line.
@@ -103,7 +103,7 @@ def _streams(plans: Sequence[QueryPlan], options: RunOptions, chosen: Chosen) ->
 
 
 def engine_of(runtime: RuntimeOptions) -> EngineMaker:
-    """What evaluates queries over logs in a runtime."""
+    """The maker of the engine for queries over logs in a runtime."""
     if runtime.name == "local":
         return LiveEngine
     from spaseq.runtime.spark.standing.standing_engine import SparkEngines
@@ -113,7 +113,7 @@ def engine_of(runtime: RuntimeOptions) -> EngineMaker:
 
 @contextmanager
 def _told(progress: ProgressLine) -> Iterator[None]:
-    """Lets what is logged appear among the progress."""
+    """Lets log messages appear among the progress."""
 
     class Told(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

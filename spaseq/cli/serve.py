@@ -23,7 +23,7 @@ LOG_FORMATS = ("text", "json")
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """What the command line says besides the configuration."""
+    """The options of the command line besides the configuration."""
 
     listen: str | None = None
     data: Path | None = None
@@ -148,7 +148,7 @@ def _serve(path: Path, check: bool, options: ServeOptions) -> None:
 
 
 def _engines(options: ServeOptions) -> SparkEngines | None:
-    """What evaluates queries on Spark, if they run there."""
+    """The maker of engines on Spark, if queries run there."""
     if options.runtime == "local":
         return None
     from spaseq.runtime.spark.standing.standing_engine import SparkEngines

@@ -25,7 +25,7 @@ from spaseq.text_patterns import late_pattern
 _TURTLE = late_pattern(r"\s*(@prefix|@base|prefix\s|base\s)", re.IGNORECASE)
 _STRAY = late_pattern(r"\d+ triples? of the default graph that belongs? to no event")
 _VARYING = late_pattern(r' \(column \d+\)$|"(?:[^"\\]|\\.)*"')
-"""What differs between reasons of one kind: columns and literals."""
+"""The parts in which reasons of one kind differ: columns and literals."""
 _STATEMENT = late_pattern(r"(\S+) <([^>]*)> ")
 _LINES = (".nq", ".nquads", ".nt", ".ntriples")
 _MOST_FILES = 100
@@ -179,7 +179,7 @@ class SideOutputs:
             file.write(partial_json(query, partial) + "\n")
 
     def report(self, only_bad: bool) -> None:
-        """Say how many were not shown, and what the bad input among good events has in common."""
+        """Report the number that was not shown, and what the bad inputs share."""
         if self._hidden:
             tell(f"... and {self._hidden:,} more; --bad FILE and --late FILE keep them")
         for sentence in () if only_bad else self._reasons.advice(only_bad):

@@ -1,6 +1,4 @@
-"""What `spaseq check` finds in the lifts of streams, in files of streams, and in queries that read
-these.
-"""
+"""The findings of `spaseq check` about lifts of streams, files of streams, and their queries."""
 
 from __future__ import annotations
 
@@ -67,9 +65,9 @@ def with_inputs(
 
 
 def _with_known_inputs(checked: Sequence[Checked]) -> list[Checked]:
-    """The queries without errors; none, if the others may decide what they read.
+    """The queries without errors; none, if the others may affect their inputs.
 
-    A query decides it that makes a stream or graph, or gives another meaning to a name.
+    A query affects them that makes a stream or graph, or gives another meaning to a name.
     """
     planned = [each for each in checked if each.plan is not None]
     plans = plans_of(planned)
@@ -134,7 +132,7 @@ def _lift_errors(checked: Sequence[Checked], chosen: Chosen) -> Iterator[Diagnos
 def _unmatched_in_lifts(checked: Sequence[Checked], chosen: Chosen) -> Iterator[Diagnostic]:
     """The warnings about patterns that no graph of the lifts of their streams can match.
 
-    There are none under entailment, because what is entailed is not in the template.
+    There are none under entailment, because entailed triples are not in the template.
     """
     if chosen[PlanningOptions].entailment is not None:
         return
@@ -157,7 +155,7 @@ def _unmatched_in_lifts(checked: Sequence[Checked], chosen: Chosen) -> Iterator[
 
 
 def _no_tables(chosen: Chosen, names: dict[str, str]) -> set[str]:
-    """The streams whose --stream options give no table, which a lift without NAME is not for."""
+    """The streams without tables, for which a lift without NAME is not used."""
     texts = chosen[InputTexts]
     named = {named_value(text, names)[0] for text in texts.lifts}
     pairs = filter(None, (split_assignment(text, names) for text in texts.streams))
@@ -232,7 +230,7 @@ def _lifts_given(
 def _source(
     paths: Sequence[str], plan: LiftPlan, types: Mapping[str, str], options: StreamOptions
 ) -> LiftedFiles:
-    """The files of a lift, whose headers have been looked at.
+    """The files of a lift, whose headers have been checked.
 
     Raises:
         InputError: a header lacks a field of the lift.

@@ -83,7 +83,7 @@ def test(paths: tuple[Path, ...], junit: Path | None, chosen: Chosen) -> int:
 
 
 def _outcomes(files: Iterable[QueryTestFile]) -> dict[Path, list[TestOutcome]]:
-    """Run the tests of files, and print a line for each file and what failed."""
+    """Run the tests of files, and print a line for each file, and the failures."""
     from spaseq.query_tests.case_run import failures, heading, outcomes, progress_line
 
     by_file: dict[Path, list[TestOutcome]] = {}

@@ -1,6 +1,6 @@
 """Names for the types of numpy arrays: one alias per dtype, for the whole package.
 
-An alias says the dtype only; the docstring of what uses it says the shape. Importing this module
+An alias gives the dtype only; the shape is in the docstring of its user. Importing this module
 loads numpy but not numba.
 """
 
@@ -28,7 +28,7 @@ Float64s: TypeAlias = npt.NDArray[np.float64]
 Objects: TypeAlias = npt.NDArray[np.object_]
 
 Indices: TypeAlias = npt.NDArray[np.intp]
-"""Places in another array, as numpy gives them and takes them."""
+"""Positions in another array, as numpy returns and takes them."""
 
 
 def grown(array: Array, rows: int, fill: int = 0) -> Array:

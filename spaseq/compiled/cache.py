@@ -3,9 +3,9 @@
 numba needs a writable directory when it decorates a cached function, so `decorators` chooses one
 before it imports numba. The choice is the directory that `NUMBA_CACHE_DIR` names, else one in the
 user's cache, else one inside the package, else a temporary one, removed when the process ends. A
-directory that others can write to is passed over: compiled kernels are code. The directory's name
+directory that other users can write to is skipped: compiled kernels are code. The directory's name
 contains a digest of all kernel modules, so installations with equal kernels share them. Kernels
-with checks have a digest of their own.
+with checks have a separate digest.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _is_usable(directory: Path, told: str = "", levels: int = 1) -> bool:
     """Whether this process can write to a directory and others cannot; if they can, say so."""
     try:
         private_directory(directory, levels)
-        if directory.stat().st_mode & 0o077:  # else nobody reaches what is inside
+        if directory.stat().st_mode & 0o077:  # else no file inside can be reached
             for entry in os.scandir(directory):  # numba makes a directory for each package
                 if entry.is_dir():
                     check_private(Path(entry))

@@ -1,7 +1,7 @@
 """numba's cache on disk, with checksums, and by content.
 
 numba trusts the files of its cache: a damaged one is an error when it is loaded, or a kernel that
-ends the process. Here such a kernel is compiled anew. A file that cannot be written is left out.
+ends the process. Here such a kernel is recompiled. A file that cannot be written is left out.
 
 numba keeps kernels by the path and the time of their source files. Here the kernels of this package
 are kept by module and by the content of all kernel sources, so another copy of the package finds
@@ -34,7 +34,7 @@ class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
     """The index of one kernel and its compiled forms, by signature and processor."""
 
     def save(self, key: Any, data: Any) -> None:
-        # Two processes may give different keys the same file, so the file says what it holds.
+        # Two processes may give different keys the same file, so the file names its contents.
         super().save(key, (self._index_name, key, data))
 
     def load(self, key: Any) -> Any:
@@ -67,7 +67,7 @@ class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
 
 
 class _ContentLocator(UserProvidedCacheLocator):  # type: ignore[misc]
-    """Where a kernel of this package is kept, and when it is stale."""
+    """The place of a kernel of this package in the cache, and the test whether it is stale."""
 
     def __init__(self, function: Callable[..., Any], file: str) -> None:
         super().__init__(function, file)
@@ -84,7 +84,7 @@ class _ContentLocator(UserProvidedCacheLocator):  # type: ignore[misc]
 
 
 class _Results(CompileResultCacheImpl):  # type: ignore[misc]
-    """What is kept of a compiled kernel, and where."""
+    """The cached forms of a compiled kernel, and their place."""
 
     _locator_classes = (_ContentLocator, *CompileResultCacheImpl._locator_classes)
 
@@ -122,9 +122,9 @@ class _CheckedCache(FunctionCache):  # type: ignore[misc]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled form for some types; None if it is not in the cache.
 
-        numba makes ready to compile before it looks. That takes 0.2 s, and is of no use to a kernel
-        that is loaded: such a one needs the functions that count references, and no others. A
-        kernel that is compiled makes ready by itself, once numba knows what it calls.
+        numba prepares compilation before it looks. That takes 0.2 s, and is useless for a loaded
+        kernel, which needs only the functions that count references. A kernel that is compiled
+        prepares itself, once numba knows its callees.
         """
         rtsys.initialize(target_context)
         compiled = None
@@ -142,7 +142,7 @@ class _CheckedCache(FunctionCache):  # type: ignore[misc]
 def keep_on_disk(dispatcher: Any, before_compiling: Callable[[], None]) -> Any:
     """Let a kernel use the cache on disk; the same kernel.
 
-    What is not there is compiled, after a call of `before_compiling`.
+    A missing form is compiled, after a call of `before_compiling`.
     """
     if hasattr(dispatcher, "enable_caching"):  # without NUMBA_DISABLE_JIT
         dispatcher._cache = _CheckedCache(dispatcher.py_func, before_compiling)

@@ -55,7 +55,7 @@ def dispatcher_of(kernel: CalledFromPython) -> Any:
 
 
 def _tell_numba() -> None:
-    """Let numba know what a kernel may call: all functions of the modules imported so far."""
+    """Register with numba the functions that a kernel may call: all of the imported modules."""
     global _intrinsics
     for function, import_path in INTRINSICS[_intrinsics:]:
         module, _, name = import_path.partition(":")

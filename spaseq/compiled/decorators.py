@@ -166,8 +166,8 @@ def interpreted_as(plain: F) -> Callable[[F], F]:
 def machine_code(place: str) -> Callable[[F], F]:
     """Give a device function machine code that numba would not make of it.
 
-    The function says in Python what the code does. `place` is `module:name` of the function that
-    numba's `intrinsic` takes; that module is imported when a kernel is compiled.
+    The function does the same in Python. `place` is `module:name` of the function that numba's
+    `intrinsic` takes; that module is imported when a kernel is compiled.
     """
 
     def decorate(function: F) -> F:

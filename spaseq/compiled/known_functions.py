@@ -24,7 +24,7 @@ DEVICE_FUNCTIONS: list[tuple[Callable[..., Any], dict[str, Any]]] = []
 """All device functions, with numba's options."""
 
 INTRINSICS: list[tuple[Callable[..., Any], str]] = []
-"""All functions with machine code of their own, and where that code is made, `module:name`."""
+"""All functions with special machine code, and the place where it is made, `module:name`."""
 
 PLAIN_FORMS: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
 """All functions that Python calls in place of a device function, and that device function."""

@@ -2,8 +2,8 @@
 
 Compiling takes seconds for each large kernel, once for an installation. For a few hundred events
 the same functions give the same answers in less time without it. A run that knows that its input is
-small therefore asks for the interpreter. A process that has once compiled kernels goes on to use
-them: what follows may be large.
+small therefore asks for the interpreter. A process that has once compiled kernels keeps using them:
+later input may be large.
 
 Kernels that are compiled with checks raise IndexError instead of reading or writing outside an
 array. They take several times as long, and are for tests.
@@ -21,10 +21,10 @@ VARIABLE = "SPASEQ_KERNELS"
 COMPILED, INTERPRETED, CHECKED = "compiled", "interpreted", "checked"
 
 INTERPRETED_SECONDS = 2.0
-"""After so many seconds in interpreted kernels the rest is compiled: little input may ask much."""
+"""Seconds in interpreted kernels after which the rest is compiled: small input may need long."""
 
 INTERPRETED_STEPS = 2**17
-"""After about so many steps an interpreted kernel returns, if it can go on later."""
+"""Approximate number of steps after which an interpreted kernel returns, if it can resume."""
 
 _chosen = os.environ.get(VARIABLE)
 _seconds = 0.0
@@ -82,5 +82,5 @@ def note_interpreted(seconds: float) -> None:
 
 
 def steps(compiled: int) -> int:
-    """How many steps a kernel may take in one call: `compiled`, or fewer if it is interpreted."""
+    """Maximum steps of a kernel in one call: `compiled`, or fewer if it is interpreted."""
     return min(compiled, INTERPRETED_STEPS) if interpreted() else compiled

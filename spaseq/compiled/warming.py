@@ -29,7 +29,7 @@ WARM_UPS = (
 """Modules whose `steps()` call every kernel of a package once and yield its name."""
 
 _BESIDE = ("spaseq.lift.warm_up", "spaseq.kb.warm_up", "spaseq.automaton.warm_up")
-"""Those that compile about as long as the others, in a process of their own."""
+"""Modules that compile about as long as the others together, in a separate process."""
 
 
 @record
@@ -80,7 +80,7 @@ def _compiling_elsewhere(names: Sequence[str]) -> Iterator[None]:
     other = subprocess.Popen(
         [sys.executable, "-c", "; ".join([f"import sys; sys.path[:] = {sys.path!r}", *calls])],
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,  # what fails there fails here, too
+        stderr=subprocess.DEVNULL,  # an error there is an error here, too
     )
     try:
         yield
@@ -108,9 +108,9 @@ def compiled() -> Iterator[tuple[str, Path]]:
 def adopt(directory: Path) -> None:
     """Copy kernels that were compiled on another machine into the cache.
 
-    `directory` holds their files under the names that `compiled` gives. numba's index of a kernel
-    tells whether Python, numba and the processor are the same; only then numba uses the kernel. The
-    index is copied after the files that it names. Kernels that are in the cache already stay.
+    `directory` holds their files under the names from `compiled`. numba's index of a kernel shows
+    whether Python, numba and the processor are the same; only then numba uses the kernel. The index
+    is copied after the files that it names. Kernels that are in the cache already stay.
     """
     for package, cache in _places():
         for index in sorted((directory / package).glob("*.nbi")):

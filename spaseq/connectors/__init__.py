@@ -88,7 +88,7 @@ def sink_at(text: str, options: Mapping[str, Any] = MappingProxyType({})) -> Mes
 
     Args:
         text: the URL.
-        options: what it does not say, such as the headers of a webhook.
+        options: further options, such as the headers of a webhook.
     """
     made, address = _class(SINKS_OF_SCHEMES[scheme_of(text)]), Address.of(text)
     for name in sorted(options.keys() - made.options):

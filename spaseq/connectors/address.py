@@ -1,4 +1,4 @@
-"""The URL of a connector: which broker, which topic, and what its parameters say."""
+"""The URL of a connector: the broker, the topic, and parameters."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Address:
     Attributes:
         scheme: in small letters; "" for a path on this machine.
         host: the host and port as the URL has them, or several with commas between.
-        path: what follows the first `/`, decoded: a topic or subject.
-        parameters: what follows `?`.
-        raw_path: the path as it was written; what no URL can have is percent-encoded.
-        query: what follows `?`, in the same way.
+        path: the part after the first `/`, decoded: a topic or subject.
+        parameters: the part after `?`, parsed.
+        raw_path: the path as written; characters that are not allowed in URLs are percent-encoded.
+        query: the part after `?`, in the same way.
         user: the user name, "" if there is none.
         password: the password, "" if there is none.
     """

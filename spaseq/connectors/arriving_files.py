@@ -1,9 +1,9 @@
-"""Files as a source: those that arrive in a directory or match a glob, or one that grows.
+"""Files as a source: files that arrive in a directory or match a glob, or one that grows.
 
-The place is a byte in a file, as a mark of the file's path. A part of a file is a message: whole
-events, which are complete once something follows them, or once the file has settled. A line without
-an end waits. Files that are no lines are read at once, when they have settled. A file waits until
-the one before it is read to its end: else the last event of that one could be late.
+The position is a byte in a file, as a mark of the file's path. A part of a file is a message: whole
+events, which are complete once more text follows, or once the file has settled. A line without an
+end waits. Files without lines are read at once, when they have settled. A file waits until the one
+before it is read to its end: else the last event of that one could be late.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class FileCut(ABC):
         return b""
 
     def rows(self, part: bytes) -> int:
-        """How many rows a part has, if the format has rows."""
+        """Number of rows of a part, if the format has rows."""
         return 0
 
 
@@ -161,10 +161,10 @@ class BehindRows(FileCut):
 
 
 def _rows_cut(media: str, dialect: CsvDialect) -> FileCut:
-    """How a file of rows is cut that is not packed.
+    """The cutter of an uncompressed file of rows.
 
     Raises:
-        UsageError: no part of the file would say what the dialect leaves open.
+        UsageError: parts of the file would not determine the open points of the dialect.
     """
     if media == JSON_LINES:
         return BehindLines(media)
@@ -222,7 +222,7 @@ def _format(path: str, options: StreamOptions) -> Format | None:
 
 
 SETTLED_S = 2.0
-"""A file that has not changed for so long is complete, but for a line without an end."""
+"""Time without a change after which a file is complete, except for a line without an end."""
 
 LINE_SETTLED_S = 10.0
 """After so long a line without an end is complete, too."""
@@ -236,7 +236,7 @@ _MOST_BYTES = 2**30
 
 @dataclass(frozen=True, slots=True)
 class _ReadTo:
-    """How far a file has been read: the byte, and the line and the row that follow."""
+    """The position in a file: the byte, and the line and the row that follow."""
 
     byte: int = 0
     line: int = 1
@@ -312,7 +312,7 @@ class _FilesReading:
             raise InputError(f"{source.path}: its name ends in none of the {what} to follow")
 
     def once(self) -> bool:
-        """Read what has come; whether there was anything."""
+        """Read the available data; return whether there was any."""
         has_read = False
         try:
             present = self._source.present()
@@ -336,7 +336,7 @@ class _FilesReading:
         return has_read
 
     def _read(self, path: str) -> bool:
-        """Read what has come in a file; whether there was anything."""
+        """Read the available data of a file; return whether there was any."""
         status = os.stat(path)
         read_to = self._places.get(os.path.abspath(path), _ReadTo())
         if status.st_size == read_to.byte:
@@ -410,7 +410,7 @@ class _FilesReading:
     def _ends(
         self, data: IO[bytes], begin: int, size: int, settled_s: float, cut: FileCut
     ) -> Iterator[int]:
-        """Where the next parts of a file end."""
+        """The ends of the next parts of a file."""
         step = _PART_BYTES
         while begin < size:
             end = min(begin + step, size)

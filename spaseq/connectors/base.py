@@ -1,9 +1,9 @@
-"""The contract of connectors: sources bring messages with their places, sinks take answers.
+"""The contract of connectors: sources bring messages with their positions, sinks take answers.
 
-The run calls `MessageSource.read` in a thread of its own. A source tells its broker nothing that
-would let it forget a message which is not in the log on disk. The log keeps the place of the last
-message, and a source begins behind it, whatever the broker believes. A source without places gives
-messages that are `UNNUMBERED`. It acknowledges them once the intake says that they are committed.
+The run calls `MessageSource.read` in a separate thread. A source must not acknowledge a message
+that is not in the log on disk. The log keeps the position of the last message, and a source begins
+after it, whatever the broker's state. A source without positions gives messages that are
+`UNNUMBERED`. It acknowledges them once the intake says that they are committed.
 
 A message may be a heartbeat: no event at or before a time follows. A broker's message is one if it
 has the header `spaseq-heartbeat` with the time, and no body. Its media type says so in the log.
@@ -46,8 +46,8 @@ class Parcel:
     """An answer on its way.
 
     Attributes:
-        id: of the answer.
-        text: the answer as one line of JSON that begins with the id, or what a template made.
+        id: the id of the answer.
+        text: the answer as one line of JSON that begins with the id, or the text of a template.
         query: the name of its query.
         index: its number in the answer log. No two answers have the same.
     """
@@ -67,7 +67,7 @@ class Refusal:
 
 
 class Intake(Protocol):
-    """Where a source puts its messages."""
+    """Takes the messages of a source."""
 
     @property
     def places(self) -> Mapping[int, int]:
@@ -137,13 +137,13 @@ class MessageSource(ABC):
 
     @abstractmethod
     def read(self, intake: Intake) -> None:
-        """Give all messages behind the places of an intake, until it is stopped.
+        """Give all messages after the positions of an intake, until it is stopped.
 
-        If the broker goes away, the source connects again, and goes on behind the last message that
-        it gave.
+        If the broker goes away, the source connects again, and continues after the last message
+        that it gave.
 
         Raises:
-            InputError: the broker cannot be reached at the start, or has no such stream.
+          InputError: the broker cannot be reached at the start, or has no such stream.
         """
 
 
@@ -168,11 +168,10 @@ class MessageSink(ABC):
         self.address = address
 
     def resume(self, identity: str, note: Mapping[str, Any]) -> None:  # noqa: B027
-        """Get ready for `send`: before the first one, and after each one that failed.
+        """Prepare for `send`: before the first one, and after each failed one.
 
         Args:
-            identity: a name that all runs with the same answer log give this output, and nobody
-                else gives.
+            identity: a unique name of this output, the same in all runs with the same answer log.
             note: the last `note` that was kept; empty at first.
 
         Raises:
@@ -189,12 +188,12 @@ class MessageSink(ABC):
             The answers that are refused for good.
 
         Raises:
-            NotTaken: nobody can be reached, or does not take them now.
+            NotTaken: the output cannot be reached, or does not take them now.
             RunError: the output can take no answer at all.
         """
 
     def close(self) -> None:  # noqa: B027 - some sinks keep no connection
-        """Let go of the connection."""
+        """Release the connection."""
 
 
 def media_of(time: str | None, payload: bytes, media_type: str) -> str:

@@ -34,12 +34,12 @@ class _HeldMember:
 
 
 class FeedWalk:
-    """What is known of a feed.
+    """The state of a walk through a feed.
 
     Args:
         root: the address of its first page.
-        time_predicate: of the times in the events that are given.
-        marks: of the messages that were given by earlier runs.
+        time_predicate: the predicate of times in the events.
+        marks: the marks of the messages of earlier runs.
     """
 
     def __init__(self, root: str, time_predicate: str, marks: Mapping[str, str]) -> None:
@@ -84,16 +84,16 @@ class FeedWalk:
             heappush(self._waiting, (first, next(self._counter), link))
 
     def take(self, iri: str, page: TreePage, feed: FeedDescription, closed: bool) -> list[str]:
-        """Take what a page has.
+        """Add the members and links of a page.
 
         Args:
-            iri: its address, as its links name it.
-            page: what it says.
-            feed: what the root says.
-            closed: whether it never changes.
+          iri: its address, as its links name it.
+          page: its contents.
+          feed: the feed's description on the root page.
+          closed: whether it never changes.
 
         Returns:
-            The members of which it has nothing.
+          The members without triples on the page.
         """
         relations, empty, members = page.relations(feed), [], 0
         for member in page.members(feed):

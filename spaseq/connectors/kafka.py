@@ -1,9 +1,9 @@
 """Kafka as a source: `kafka://[user:password@]host[:port][,host...]/topic[?start=latest&...]`.
 
-The place of a message is its offset. A source assigns itself all partitions of the topic: it joins
-no consumer group, and commits no offsets. The parameter `group` is the group that it names to the
-server, and with `start=latest` a new run leaves out what the topic has. A parameter with a dot is a
-setting of librdkafka.
+The position of a message is its offset. A source assigns itself all partitions of the topic: it
+joins no consumer group, and commits no offsets. The parameter `group` is the group that it names to
+the server, and with `start=latest` a new run leaves out the present messages of the topic. A
+parameter with a dot is a setting of librdkafka.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def starts_late(address: Address) -> bool:
 
 
 def reading_settings(address: Address) -> dict[str, Any]:
-    """The settings of a consumer that is told where to read, and commits nothing."""
+    """The settings of a consumer with explicit offsets, which commits nothing."""
     return {
         "bootstrap.servers": address.host,
         "group.id": address.parameters.get("group", "spaseq"),  # no consumer joins it
@@ -146,10 +146,10 @@ class TopicConsumer:
             self._on_away()
 
     def partitions(self, timeout_s: float = _TIMEOUT_S) -> int:
-        """How many partitions the topic has.
+        """Number of partitions of the topic.
 
         Args:
-            timeout_s: how long a server may take.
+            timeout_s: maximum time of a server.
 
         Raises:
             InputError: there is no such topic.
@@ -161,11 +161,11 @@ class TopicConsumer:
         return len(metadata.partitions)
 
     def place(self, partition: int, offset: int) -> Any:
-        """A place in the topic, as the library wants it."""
+        """An offset of the topic for the library."""
         return self.kafka.TopicPartition(self._address.path, partition, offset)
 
     def extent(self, partition: int) -> Extent:
-        """How far a partition goes, without transactions that are not committed."""
+        """The end of a partition, without uncommitted transactions."""
         topic_partition = self.kafka.TopicPartition(self._address.path, partition)
         return Extent(*self.consumer.get_watermark_offsets(topic_partition, timeout=_TIMEOUT_S))
 
@@ -173,11 +173,11 @@ class TopicConsumer:
         """Whether the library brought a message and no error.
 
         Args:
-            message: what it brought.
-            dropped: what to say if the server does not have the message that is to be read.
+            message: the library's message.
+            dropped: the error text if the server does not have the next message.
 
         Raises:
-            RunError: it cannot go on.
+            RunError: it cannot continue.
         """
         error = message.error()
         if error is None:
@@ -271,7 +271,9 @@ class _KafkaReading:
         return not self._behind
 
     def _polled(self) -> list[Any]:
-        """What has come, or comes soon. The library waits the whole time unless all have come."""
+        """The messages available now or soon. The library waits the whole time unless all have
+        come.
+        """
         messages: list[Any] = self._consumer.consume(1, _WAIT_S)
         return messages + self._consumer.consume(_TOGETHER, _MORE_S) if messages else messages
 
@@ -291,7 +293,7 @@ class _KafkaReading:
             raise InputError(self._topic.unreachable(error)) from None
 
     def _place(self, partition: int) -> Any:
-        """Where to go on in a partition."""
+        """The offset from which to continue in a partition."""
         offset = self._checked(partition, *self._topic.extent(partition))
         return self._topic.place(partition, offset)
 
@@ -327,12 +329,12 @@ class _KafkaReading:
         return True
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Release the connection."""
         self._consumer.close()
 
 
 def block_of(messages: Sequence[Any]) -> MessageColumns:
-    """What the library brought, as a block."""
+    """The library's messages as a block."""
     count, topics = len(messages), [message.topic() for message in messages]
     read = [_with_headers(message) for message in messages]
     times = [time if kind else NO_TIME for kind, time in (m.timestamp() for m in messages)]
@@ -399,7 +401,7 @@ class TopicRanges:
         return starts_late(self._address)
 
     def extents(self) -> list[Extent]:
-        """How far each partition goes, without messages of transactions that are not committed.
+        """The end of each partition, without uncommitted transactions.
 
         Raises:
             TopicAway: no server answers.
@@ -413,10 +415,10 @@ class TopicRanges:
     def messages(self, partition: int, begin: int, end: int) -> Iterator[MessageColumns]:
         """The messages of a partition from the offset `begin` to before `end`, in order.
 
-        Waits as long as no server answers.
+        Waits while no server answers.
 
         Raises:
-            RunError: the server has dropped some, or refuses to give them.
+            RunError: the server has dropped some, or refuses access.
         """
         consumer, dropped = self._topic.consumer, _RANGE_DROPPED.format(partition)
         end_of_partition = self._topic.kafka.KafkaError._PARTITION_EOF

@@ -1,10 +1,10 @@
 """Kafka as an output: `kafka://[user:password@]host[:port][,host...]/topic[?linger.ms=...]`.
 
 Answers are sent in transactions, with a transactional id that all runs over one answer log share.
-So a topic has each answer once for consumers that read what is committed. After a crash the server
-first ends the transaction of the killed run. Then the sink reads what the topic has behind the
-offsets that were noted last, and skips the answers that it finds. Each message has the number of
-its answer in a header.
+So a topic has each answer once for consumers that read committed messages. After a crash the server
+first ends the transaction of the killed run. Then the sink reads the messages of the topic after
+the last noted offsets, and skips the answers in them. Each message has the number of its answer in
+a header.
 
 The key of a message is the name of the query, so the answers of a query stay in order.
 """
@@ -88,7 +88,7 @@ class KafkaSink(MessageSink):
         self._fault = error.str()
 
     def _failure(self, error: Any) -> RunError:
-        """What an error of the library means for the run."""
+        """The error of the run for an error of the library."""
         with suppress(self._kafka.KafkaException):
             self._producer.poll(0)  # tells `_on_error`
         codes = self._kafka.KafkaError
@@ -139,7 +139,7 @@ class KafkaSink(MessageSink):
         self._note()
 
     def _partitions(self) -> int:
-        """How many partitions the topic has; the server may make it now."""
+        """Number of partitions of the topic; the server may create it now."""
         end = time.monotonic() + _TIMEOUT_S
         while True:
             topic = self.address.path
@@ -153,7 +153,7 @@ class KafkaSink(MessageSink):
 
     def _consumer(self, isolation: str) -> Any:
         settings = {
-            "group.id": "spaseq",  # the library wants one; nothing joins it
+            "group.id": "spaseq",  # the library needs one; no consumer joins it
             "enable.auto.commit": False,
             "auto.offset.reset": "error",
             "isolation.level": isolation,
@@ -220,8 +220,8 @@ class KafkaSink(MessageSink):
         """Send answers in a transaction.
 
         Returns:
-            What the library refuses to send, and what the server refuses. If the latter refuses
-            any, the topic gets nothing.
+            The answers that the library refuses to send, and those that the server refuses. If the
+            server refuses any, the topic gets nothing.
         """
         refused: list[Refusal] = []
         ends: dict[int, int] = {}

@@ -1,8 +1,8 @@
 """Linked data event streams (LDES) as a source: `ldes+http[s]://host[:port]/path`.
 
 The pages of the feed are followed (TREE). A closed page is read once, an open one again and again.
-Pages on other hosts than the feed's are asked for only if `allow=HOST[:PORT],...` names these.
-`poll=SECONDS` says how often open pages are asked for, whatever the feed says.
+Pages on other hosts than the feed's are requested only if `allow=HOST[:PORT],...` names these.
+`poll=SECONDS` overrides the polling interval of open pages.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class LinkedDataFeed(MessageSource):
         reading.run(reading.once)
 
     def may_ask(self, url: str) -> bool:
-        """Whether a page may be asked for: its host is the feed's, or allowed."""
+        """Whether a page may be requested: its host is the feed's, or allowed."""
         try:
             parts = urlsplit(url)
             place, host = _place(url), parts.hostname or ""
@@ -99,7 +99,7 @@ def _place(url: str) -> str:
 
 @dataclass(slots=True)
 class _Open:
-    """A page that is asked for again: when (monotonic), and what to say that nothing is new."""
+    """A polled page: the next time (monotonic), and the headers of a conditional request."""
 
     due: float
     tag: str = ""
@@ -107,7 +107,7 @@ class _Open:
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
-    """What a server answered in the end; `url` is where."""
+    """The final answer of a server; `url` is its address."""
 
     status: int
     headers: Headers
@@ -139,7 +139,7 @@ class _FeedReading(Reconnecting):
             self._page = None
 
     def _next(self) -> str | None:
-        """The page that is to be asked for now."""
+        """The next page to request."""
         page = self._walk.next() if self._feed is not None else None
         if page is not None:
             return page
@@ -147,7 +147,7 @@ class _FeedReading(Reconnecting):
         return due if self._open[due].due <= time.monotonic() else None
 
     def _read(self, iri: str) -> None:
-        """Ask for a page, and give what it has."""
+        """Request a page, and use its contents."""
         if self._source.may_ask(iri):
             try:
                 self._use(iri, self._asked(iri, self._open[iri].tag if iri in self._open else ""))
@@ -163,7 +163,7 @@ class _FeedReading(Reconnecting):
         self._give()
 
     def _use(self, iri: str, reply: _Reply) -> None:
-        """Take the answer to a request for a page, and say when to ask again."""
+        """Use the answer to a request for a page, and return the time of the next request."""
         if self._feed is None and reply.status != 200:
             raise InputError(f"{self._address}: the server answers {reply.status}")
         closed, fresh_s = _cached(reply.headers)
@@ -191,7 +191,7 @@ class _FeedReading(Reconnecting):
             self._open[iri].due = time.monotonic() + max(pause, _LEAST_POLL_S)
 
     def _accept(self, iri: str, page: TreePage, closed: bool) -> None:
-        """Take a page's members and links; the root says what they mean."""
+        """Take a page's members and links, by the description of the root page."""
         if iri == self._root:
             feed = page.description()
             if feed is None:
@@ -239,11 +239,11 @@ class _FeedReading(Reconnecting):
             )
 
     def _asked(self, url: str, tag: str) -> _Reply:
-        """The answer to a request for a page; redirects are followed to hosts that may be asked.
+        """The answer to a request for a page; redirects are followed to allowed hosts.
 
         Raises:
-            ConnectionError: there is none, or the server says: later.
-            InputError: a redirect leads to a host that may not be asked.
+            ConnectionError: there is none, or the server defers it.
+            InputError: a redirect leads to a host that is not allowed.
         """
         for _ in range(_MOST_REDIRECTS + 1):
             reply = self._sent(url, tag)

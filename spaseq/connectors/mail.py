@@ -1,7 +1,7 @@
 """Mail: `smtp://[user:password@]host[:25]/to@example[,other@example]`, and `smtps://`, port 465.
 
 Each answer is a mail. The first line of its text is the subject, the rest the body. The Message-ID
-comes from the answer's id, so a mail that is sent again can be told.
+comes from the answer's id, so a repeated mail can be recognised.
 """
 
 from __future__ import annotations

@@ -31,14 +31,14 @@ class MqttConnection:
     """A client of a broker, which is connected by `open` and does its work in `step`.
 
     Args:
-        address: where the broker is.
+        address: the address of the broker.
         client_id: the client's name; "" lets the broker choose one.
         keeps_session: the broker keeps subscriptions and messages for the client while it is away.
 
     Attributes:
-        client: the client of paho-mqtt, for its callbacks and for what it sends. Messages are
+        client: the client of paho-mqtt, for its callbacks and for sending. Messages are
             acknowledged by `client.ack` only.
-        limits: what the broker said when it let the client in, such as `MaximumPacketSize`.
+        limits: the broker's properties from the connection, such as `MaximumPacketSize`.
     """
 
     def __init__(self, address: Address, client_id: str, keeps_session: bool = False) -> None:
@@ -124,11 +124,11 @@ class MqttConnection:
         )
 
     def step(self, seconds: float, reads: bool = True) -> None:
-        """Wait at most so long for something to do, and do it.
+        """Wait at most some seconds for work, and do it.
 
         Args:
             seconds: 0 does not wait.
-            reads: if False, what the broker sends waits in the network.
+            reads: if False, messages of the broker wait in the network.
 
         Raises:
             ConnectionError: the connection is lost.
@@ -156,7 +156,7 @@ class MqttConnection:
             self._wake.send(b"w")
 
     def close(self) -> None:
-        """End the connection, and send what waits; a kept session stays."""
+        """End the connection after sending waiting messages; a kept session stays."""
         if self.client.socket() is not None:
             self.client.disconnect()
             for _ in range(20):
@@ -176,7 +176,7 @@ class MqttConnection:
 
 
 def host_and_port(address: Address) -> tuple[str, int]:
-    """Where the broker listens: port 1883, or 8883 with TLS, unless the URL says another one."""
+    """The host and port of the broker: by default port 1883, or 8883 with TLS."""
     host, mark, port = address.host.rpartition(":")
     if not mark or port.endswith("]"):
         host, port = address.host, "8883" if address.scheme == "mqtts" else "1883"
@@ -184,7 +184,7 @@ def host_and_port(address: Address) -> tuple[str, int]:
 
 
 def version_of(address: Address) -> int:
-    """The version of MQTT that a URL asks for, 5 or 3; UsageError if it is another one."""
+    """The version of MQTT in a URL, 5 or 3; UsageError if it is another one."""
     text = address.parameters.get("version", "5")
     if text not in ("5", "3.1.1"):
         raise UsageError(f"{address}: version is 5 or 3.1.1")

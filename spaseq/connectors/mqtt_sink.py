@@ -24,7 +24,7 @@ _QUOTA_EXCEEDED = 0x97
 """The reason code of an acknowledgement that says: later."""
 
 _COMPLAINTS = frozenset({"Malformed packet", "Protocol error", "Packet too large"})
-"""What a broker says when it closes a connection because of a message."""
+"""The broker's reasons for closing a connection because of a message."""
 
 
 class MqttSink(MessageSink):

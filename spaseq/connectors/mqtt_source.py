@@ -1,9 +1,9 @@
 """MQTT as a source: `mqtt[s]://[user:password@]host[:port]/topic/filter[?qos=1&version=5]`.
 
-MQTT has no places. The broker keeps a session for the client, whose name never changes, and a
+MQTT has no offsets. The broker keeps a session for the client, whose name never changes, and a
 message is acknowledged once it is in the log on disk. So no message with QoS 1 is lost. After a
 crash the broker sends the messages again that were not acknowledged; some of them may be in the
-log. While the source runs, it knows those that come again, and drops them.
+log. While the source runs, it recognises repeated messages, and drops them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ENVELOPE = frozenset(("specversion", "id", "source", "type"))  # of a CloudEven
 
 
 class MqttSource(MessageSource):
-    """The messages of the topics that a filter stands for."""
+    """The messages of the topics that match a filter."""
 
     extra = "mqtt"
 
@@ -77,7 +77,7 @@ class _MqttReading(Reconnecting):
         self._open: deque[tuple[int, int]] = deque()
         self._known: dict[int, tuple[bytes, int]] = {}
         self._answer = ""  # to the subscription
-        self._subscribed = False  # whether this process has asked for the topics
+        self._subscribed = False  # whether this process has subscribed to the topics
         intake.tell_committed(self._on_commit)
 
     def once(self) -> None:
@@ -148,7 +148,7 @@ class _MqttReading(Reconnecting):
         self._waiting.append(message)
 
     def _pass_on(self) -> None:
-        """Do what the connection has to do, and offer what it brought."""
+        """Step the connection, and offer its messages."""
         self._link.step(_ROOM_S if self._waiting else _WAIT_S, len(self._waiting) < _MOST_WAITING)
         if self._waiting and self._intake.offer(self._waiting):
             self._waiting = []

@@ -38,7 +38,7 @@ _TIMEOUT_S = 5.0
 _PARAMETERS = ("stream",)
 _ID = "Nats-Msg-Id"
 _TOO_LARGE = 10054
-"""What JetStream says of a message that is larger than its stream allows."""
+"""JetStream's error for a message that is larger than its stream allows."""
 
 
 class _ConnectionLost(Exception):
@@ -257,7 +257,7 @@ class _NatsReading:
             await self._room.wait()
 
     async def _pass_on(self, subscription: Any) -> None:
-        """Offer what arrives to the intake."""
+        """Offer arriving messages to the intake."""
         loop = asyncio.get_running_loop()
         looked, is_behind = loop.time(), True
         info = await self._look(subscription)

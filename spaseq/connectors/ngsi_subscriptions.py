@@ -20,19 +20,19 @@ _DELETES = ["attributeDeleted", "entityDeleted"]
 
 @record
 class Subscription:
-    """What a broker sends, and where.
+    """A subscription: the notifications of a broker, and their target.
 
     Attributes:
         name: names it at the broker; one of that name is replaced.
-        url: where notifications go.
+        url: the target of notifications.
         types: the types of entities; None of them is needed if `pattern` is given.
-        attributes: those that are watched and sent; all if there are none.
+        attributes: the watched and sent attributes; all if there are none.
         pattern: a regular expression of entities' ids.
         form: normalized, concise or keyValues.
-        context: the IRI of the context that its names have.
-        deletes: whether it is told, too, what is deleted.
-        headers: what the broker sends with a notification.
-        throttling_s: the least time between two notifications.
+        context: the IRI of the context of its names.
+        deletes: whether deletions cause notifications, too.
+        headers: headers of the notifications.
+        throttling_s: minimum time between two notifications.
     """
 
     name: str

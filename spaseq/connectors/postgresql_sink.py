@@ -31,10 +31,10 @@ order by place
 on conflict (id) do nothing"""
 
 _PASSING = ("08", "40", "53", "55", "57", "58", "25006")
-"""What SQLSTATE begins with, if the database may take the answers later."""
+"""Prefixes of SQLSTATE if the database may take the answers later."""
 
 _REFUSING = ("22", "23", "54")
-"""What it begins with, if the database does not take a row because of its values."""
+"""Prefixes of SQLSTATE if the database refuses a row because of its values."""
 
 _LOGIN = ("28", "3D")
 
@@ -106,7 +106,7 @@ class PostgresqlSink(AsyncSink):
         return [refusal for parcel in parcels for refusal in await self._inserted([parcel])]
 
     def _failure(self, error: Exception) -> SpaseqError:
-        """What an error of the library means for the run."""
+        """The error of the run for an error of the library."""
         state = getattr(error, "sqlstate", None) or ""
         said = str(error) or type(error).__name__
         if not state or state.startswith(_PASSING):

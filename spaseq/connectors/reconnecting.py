@@ -1,5 +1,7 @@
-"""Connections that last: what is told of sources that connect again, and how long they wait;
-outputs with asynchronous libraries have a loop of their own, and a connection that is kept.
+"""Connections that last: notes and pauses of reconnecting sources, and outputs with asynchronous
+libraries.
+
+Such an output has an event loop and keeps a connection.
 """
 
 from __future__ import annotations
@@ -83,7 +85,7 @@ class Reconnecting:
         self._intake.connected()
 
     def progressed(self) -> None:
-        """Take note that the connection has brought something."""
+        """Record that the connection has brought messages."""
         self._back_off.succeeded()
 
 
@@ -118,7 +120,7 @@ def http_connection(scheme: str, host: str) -> HTTPConnection:
 
 
 def basic_login(address: Address) -> dict[str, str]:
-    """The headers of a request that say who asks."""
+    """The headers of a request for basic authorization."""
     if not address.user:
         return {}
     pair = f"{address.user}:{address.password}".encode()
@@ -126,7 +128,7 @@ def basic_login(address: Address) -> dict[str, str]:
 
 
 class AsyncSink(MessageSink):
-    """An output whose `send` runs in an event loop. After a failure it connects anew."""
+    """An output whose `send` runs in an event loop. After a failure it reconnects."""
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)

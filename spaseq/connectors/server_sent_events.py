@@ -40,11 +40,10 @@ class ServerSentEvent:
 
 
 class EventStreamParser:
-    r"""Makes events of the bytes of a stream, however they are cut.
+    r"""Parses the bytes of a stream, however they are cut.
 
     Attributes:
-        retry_ms: how long the server wants clients to wait before they connect again; None if it
-            has not said.
+        retry_ms: the server's pause before a reconnection; None if it has set none.
 
     >>> list(EventStreamParser().feed(b"id: 7\ndata: a\ndata: b\n\n"))
     [ServerSentEvent(data=b'a\nb', type='message', id='7')]

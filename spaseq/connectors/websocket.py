@@ -1,7 +1,7 @@
 """WebSocket as a source: `ws[s]://[user:password@]host[:port]/path`.
 
-Each text or binary message that the server sends is a message. There are no places: what the server
-sends while nobody is connected is lost, unless the server sends it again.
+Each text or binary message that the server sends is a message. There are no offsets: messages that
+the server sends while the source is not connected are lost, unless the server repeats them.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _WebSocketReading(Reconnecting):
                 raise ConnectionError(str(error)) from None
 
     def _pass_on(self, connection: Any) -> None:
-        """Offer what has come."""
+        """Offer the messages that have come."""
         from websockets.exceptions import ConnectionClosed
 
         messages: list[Message] = []

@@ -1,1 +1,1 @@
-"""Why a query has no answers: where the way from events to answers ends."""
+"""The reason why a query has no answers: the step at which events lead to none."""

@@ -1,5 +1,6 @@
-"""The causes in the conditions of a group: no solution passes its FILTERs; and those that only GPMs
-on windows have: empty windows, HAVING, levels that never end.
+"""The causes in the conditions of a group: no solution passes its FILTERs.
+
+Also the causes of GPMs on windows: empty windows, HAVING, levels that never end.
 """
 
 from __future__ import annotations
@@ -223,7 +224,7 @@ class WindowQuestion:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no window of the GPM has ever held an event."""
+        """Whether no window of the GPM has ever contained an event."""
         return not self._has_content and not self._plan.streams
 
     def causes(self, whole: Probe) -> list[Cause]:

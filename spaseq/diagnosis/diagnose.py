@@ -40,7 +40,7 @@ from spaseq.records import record
 from spaseq.sources.base import Source
 
 _READ = 2**20
-"""How many bytes of the file are looked at."""
+"""Number of bytes of the file that are read."""
 
 _TIMES = (XSD_DATE_TIME, XSD_DATE_TIME_STAMP)
 
@@ -107,7 +107,7 @@ def input_causes(
     """The streams without events, where a GPM that the sequence needs has no other stream.
 
     Args:
-        observed: what was read.
+        observed: the observed streams.
         needed: the names of the GPMs without which there are no answers.
         made: the IRIs of the streams that other queries register.
     """

@@ -37,10 +37,10 @@ Place: TypeAlias = tuple[Link, HeldEvent]
 
 @record
 class Outcome:
-    """The number of answers, and why there are none, or not yet.
+    """The number of answers, and the reason why there are none, or not yet.
 
     `complete` says that all answers were counted. `event` is the event in question, for people; the
-    answers are then those that hold it.
+    answers are then the answers that contain it.
     """
 
     answers: int
@@ -149,7 +149,7 @@ class EventQuestion:
     # --- answers ----------------------------------------------------------------------------------
 
     def _answers(self, event: SeenEvent, places: list[Place]) -> tuple[int, bool, bool]:
-        """How many answers hold the event, whether that is all, and whether one is final."""
+        """The number of answers with the event, whether it is complete, whether one is final."""
         seen = self._alone(*places[0]) if len(places) == 1 else self.observed
         observed = near_in_time(seen, event)
         count, complete = self._counted(observed, event, self.options)
@@ -167,7 +167,7 @@ class EventQuestion:
         options: StageOptions,
         until: int | None = None,
     ) -> tuple[int, bool]:
-        """How many answers hold the event, and whether that is all."""
+        """The number of answers with the event, and whether it is complete."""
         return answer_count(observed, options, lambda answer: holds(answer, event), until)
 
     def _later(self, event: SeenEvent, final: bool) -> Iterator[Cause]:
@@ -203,7 +203,7 @@ class EventQuestion:
         ]
 
     def _alone(self, link: Link, held: HeldEvent) -> Observed:
-        """The rows that decide which answers hold an event: without other events in its place.
+        """The rows that decide which answers contain an event: without other events in its place.
 
         Where other answers matter, these are all rows.
         """
@@ -214,7 +214,7 @@ class EventQuestion:
         return without_other_events(self.observed, link, held)
 
     def _steps(self, places: list[Place]) -> StepReport | None:
-        """How far sequences come that hold the event, in the place where they come farthest."""
+        """The progress of sequences with the event, in the place where they get farthest."""
         time = SearchTime()
         best: StepReport | None = None
         for link, held in places:

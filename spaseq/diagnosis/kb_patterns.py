@@ -37,10 +37,10 @@ from spaseq.rdf.columns.term_columns import UNBOUND
 from spaseq.records import record
 
 _SHOWN = 2
-"""The most triples of a solution that are shown."""
+"""Maximum number of triples of a solution that are shown."""
 
 MOST_TERMS = 10_000
-"""The most terms of a graph that are candidates of a suggestion."""
+"""Maximum number of terms of a graph that are candidates of a suggestion."""
 
 
 class KbPattern:
@@ -83,7 +83,7 @@ class KbPattern:
         return solutions if solutions is not None and solutions.size else None
 
     def held(self, place: GpmPlace, needed: range) -> str:
-        """What matched before the values `needed`, or after them, and until or since when."""
+        """The match before the values `needed`, or after them, with its end or its beginning."""
         since = self._observed.values.since
         for number in reversed(range(needed.start)):
             if (solutions := self._solutions_of(number)) is not None:

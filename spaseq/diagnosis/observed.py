@@ -1,5 +1,5 @@
-"""What one reading of the streams shows: counts, the solutions of every GPM by itself, and the
-window events.
+"""The observations of one reading of the streams: counts, solutions of every GPM, and window
+events.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from spaseq.windows.window_operator import WindowOperator
 from spaseq.windows.window_runs import EVER, ContentEvent, WindowRun, run_of
 
 _TOGETHER = 100_000
-"""How many events of windows are looked at together; an event counts in each of its windows."""
+"""Number of windows' events that are evaluated together; an event counts in each of its windows."""
 
 MOST_PREDICATES = 10_000
-"""The most predicates of a stream that are counted."""
+"""Maximum number of predicates of a stream that are counted."""
 
 MOST_REASONS = 100
-"""The most reasons for bad input of a stream that are told apart."""
+"""Maximum number of reasons for bad input of a stream that are distinguished."""
 
 
 @dataclass(slots=True)
 class SeenWindows:
     """The windows of one query.
 
-    `rows` are what stage 1 of `plan` gives, in order of time: the contents of windows among them.
-    `values` are what the knowledge base is, each from a time (ms) on.
+    `rows` come from stage 1 of `plan`, in order of time, with the contents of windows. `values` are
+    the values of the knowledge base, each from a time (ms) on.
     """
 
     plan: QueryPlan
@@ -148,7 +148,7 @@ def _as_levels(plan: QueryPlan) -> QueryPlan:
 
 @dataclass(slots=True)
 class StreamSeen:
-    """What was read of one stream: counts, the first and last time (ms), predicates, bad input.
+    """The observations of one stream: counts, the first and last time (ms), predicates, bad input.
 
     `predicates` counts the triples of each predicate, by its N-Triples text. `bad` counts the bad
     inputs of each reason; `example` is the first one of each.
@@ -188,20 +188,20 @@ class StreamSeen:
 
 @record
 class Observed:
-    """What one reading of all streams of a question shows.
+    """The observations of one reading of all streams of a question.
 
     Attributes:
-        question: what was asked.
+        question: the question.
         streams: in the order of the query.
-        rows: what stage 1 hands on with the plan `question.watched`, in order of instant and
-            stream: the solutions of all GPMs, and bare rows (`gpm` is BARE). Without PARTITION BY,
-            an event without a solution has one bare row. With it, each event has a bare row for
-            each of its partitions. On windows, these are the solutions on window events.
+        rows: from stage 1 of the plan `question.watched`, in order of instant and stream: the
+            solutions of all GPMs, and bare rows (`gpm` is BARE). Without PARTITION BY, an event
+            without a solution has one bare row. With it, each event has a bare row for each of its
+            partitions. On windows, these are the solutions on window events.
         values: of the knowledge base.
         needed: the numbers of the values that GPMs see, from the first event to the last one.
         limits: of the evaluation.
-        failed: by reason, how many events exceed a limit or lack an endpoint's answer.
-        windows: those of the query, if it has some.
+        failed: by reason, the number of events that exceed a limit or lack an endpoint's answer.
+        windows: the windows of the query, if any.
     """
 
     question: Question
@@ -230,7 +230,7 @@ class Observed:
 
 
 def _events(rows: SolutionBatch, mask: Bools) -> int:
-    """How many events some rows, which are in order of instant and stream, are of."""
+    """Number of events of some rows, which are in order of instant and stream."""
     places: list[Int64s] = [c[mask].astype(np.int64) for c in (rows.time, rows.k, rows.stream)]
     if not len(places[0]):
         return 0
@@ -239,7 +239,7 @@ def _events(rows: SolutionBatch, mask: Bools) -> int:
 
 
 class Observer:
-    """Collects what the streams of a question show, batch by batch."""
+    """Collects the observations of a question's streams, batch by batch."""
 
     def __init__(
         self, question: Question, knowledge: KnowledgeBase, limits: Limits = DEFAULT_LIMITS

@@ -156,8 +156,8 @@ class GpmQuestion:
     def is_open(self) -> bool:
         """Whether the GPM may be a cause.
 
-        That is so if it has no solution, if a FILTER reads what nothing binds, or if its FILTERs
-        have not been tested because it is evaluated with bindings of earlier steps.
+        That is so if it has no solution, if a FILTER reads a variable that nothing binds, or if its
+        FILTERs have not been tested because it is evaluated with bindings of earlier steps.
         """
         return self._empty or self._correlated or self._group.has_unbound
 
@@ -200,10 +200,10 @@ class GpmQuestion:
 
 @record
 class _Known:
-    """What is known where a group stands.
+    """The knowledge about the place of a group.
 
     A FILTER that reads one of the variables `elsewhere` is tested between steps and not here. In a
-    `correlated` GPM earlier steps may change what OPTIONAL, MINUS, BIND and EXISTS give.
+    `correlated` GPM earlier steps may change the results of OPTIONAL, MINUS, BIND and EXISTS.
     """
 
     elsewhere: frozenset[str]

@@ -37,12 +37,12 @@ MOST_AXIOMS = 10_000
 """A knowledge base with more axioms gives no hint."""
 
 MOST_VALUES = 10_000
-"""The most values of a variable that a probe keeps."""
+"""Maximum number of values of a variable that a probe keeps."""
 
 
 @record
 class EntailmentHint:
-    """What the axioms in the knowledge base say about a run without entailment."""
+    """The effect of the knowledge base's axioms on a run without entailment."""
 
     schema: Schema
 
@@ -56,7 +56,7 @@ class EntailmentHint:
         return cls(schema) if useful else None
 
     def applies(self, triple: ast.Triple) -> bool:
-        """Whether entailment changes what a triple pattern matches."""
+        """Whether entailment changes the matches of a triple pattern."""
         pattern = translate_group(group_of([triple]))
         return entailed(pattern, self.schema) != pattern
 

@@ -138,9 +138,9 @@ def shown_triple(terms: TermText, triple: ast.Triple) -> str:
 
 @record
 class Question:
-    """A query that is asked about.
+    """A question about a query.
 
-    `plan` is the plan of a run. `watched` is the same plan, but its stage 1 hands on the values of
+    `plan` is the plan of a run. `watched` is the same plan, but its stage 1 passes on the values of
     all variables and the instants of all events.
     """
 
@@ -151,7 +151,7 @@ class Question:
 
     @classmethod
     def of(cls, resolved: Resolved, plan: QueryPlan, schema: Schema | None = None) -> Question:
-        """The question about a query with a plan; it asks for no partial matches."""
+        """The question about a query with a plan, without partial matches."""
         plan = replace(plan, levels=())
         return cls(resolved, plan, _watched(resolved, plan, schema), schema)
 
@@ -292,4 +292,4 @@ class GpmPlace:
 
 
 _LONGEST = 60
-"""The most characters of the query that a cause shows."""
+"""Maximum number of characters of the query that a cause shows."""

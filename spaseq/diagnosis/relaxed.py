@@ -1,9 +1,10 @@
-"""Relaxed forms of the first steps of a sequence: the constraints of its last step come one by one.
+"""Relaxed forms of the first steps of a sequence: the constraints of its last step are added one by
+one.
 
-The first form asks for no more than events of the last step after the steps before it. Each further
-form adds a constraint, in the order in which a report looks for the cause: equal values, FILTERs,
-one time, contiguity, gap bounds, the window, repetitions, negated steps, UNTIL, greedy loops. The
-last form is the first steps as they are written. A form has every match of the forms after it.
+The first form requires only events of the last step after the steps before it. Each further form
+adds a constraint, in the order in which a report tries causes: equal values, FILTERs, one time,
+contiguity, gap bounds, the window, repetitions, negated steps, UNTIL, greedy loops. The last form
+is the first steps as they are written. A form has every match of the forms after it.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Constraints:
     contiguity: bool = False
     gaps: bool = False
     window: bool = False
-    repetition: int = 1  # the most repetitions that a loop's lower bound may ask for
+    repetition: int = 1  # maximum of a loop's lower bound
     negations: frozenset[int] = frozenset()
     untils: frozenset[int] = frozenset()
     greedy: frozenset[int] = frozenset()
@@ -263,7 +264,7 @@ class _Relaxed:
         return not isinstance(step, seq.Negation) or step.id in self.constraints.negations
 
     def _dropped(self, link: Link) -> Link:
-        """A link whose negated steps, UNTIL and greed count only if they are asked for."""
+        """A link whose negated steps, UNTIL and greed count only on request."""
         match link.step:
             case seq.Repeat() as loop:
                 body = Chain(self.earlier(loop.body.links))

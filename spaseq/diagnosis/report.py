@@ -1,4 +1,4 @@
-"""What `spaseq why` reports: counts on the way from events to answers, and where it ends."""
+"""The report of `spaseq why`: counts from events to answers, and the causes."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Cause:
         gpm: the GPM that the cause is in; None if it is in none.
         step: the number of the top-level step from 1, negated ones counted; None if it is in none.
         line, column: the place in the query, from 1.
-        count: how many events, solutions or candidates the cause took away.
+        count: number of events, solutions or candidates that the cause removed.
         term: the predicate, constant or variable in question, as the query would write it.
-        suggestion: what to write instead, as the query would write it.
+        suggestion: a replacement, as the query would write it.
         example: a term or an event that shows the cause.
         text: the cause as a sentence, for people.
         shown: the text of the query at the place.
@@ -68,14 +68,14 @@ class Cause:
     stream: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The cause without what is for people."""
+        """The cause without the parts for people."""
         names = ("kind", "gpm", "step", "line", "column", "count", "term", "suggestion", "example")
         return {name: getattr(self, name) for name in names}
 
 
 @record
 class StreamCount:
-    """What was read of a stream. `first` and `last` are the least and greatest time (ms)."""
+    """The counts of a stream. `first` and `last` are the least and greatest time (ms)."""
 
     name: str
     iri: str
@@ -130,7 +130,7 @@ class GpmCount:
 
 @record
 class StepCount:
-    """How many matches the first `step` top-level steps of the sequence have.
+    """The number of matches of the first `step` top-level steps of the sequence.
 
     `name` is the step's text. `at_least` says that the count stopped there.
     """
@@ -149,8 +149,8 @@ class StepCount:
 class Report:
     """The counts of a run and, if it has no answers, its causes, the most telling one first.
 
-    `at_least` says that the answers were no longer counted after a while. `event` is the event that
-    the report is about, for people; it counts the answers and sequences that hold this event.
+    `at_least` says that the count of answers was stopped. `event` is the event of the report, for
+    people; then it counts the answers and sequences with this event.
     """
 
     answers: int

@@ -41,10 +41,10 @@ _SHORT, _LONG = 0.02, 0.1
 
 @dataclass(slots=True)
 class SearchTime:
-    """The processor time that all searches of one diagnosis may take, in seconds.
+    """The processor time for all searches of one diagnosis, in seconds.
 
-    What is found then does not depend on what else the machine does. The first piece of a search
-    is not counted, because a kernel may be compiled in it.
+    So the results do not depend on other load of the machine. The first piece of a search is not
+    counted, because a kernel may be compiled in it.
     """
 
     seconds: float = 20.0
@@ -70,7 +70,7 @@ class Found:
         return len(self.matches)
 
     def counted(self, noun: str) -> str:
-        """How many there are, in words."""
+        """A count, in words."""
         return ("" if self.complete else "at least ") + plural(len(self.matches), noun)
 
     @property
@@ -192,11 +192,11 @@ def answer_count(
     counts: Callable[[Answer], bool] | None = None,
     until: int | None = None,
 ) -> tuple[int, bool]:
-    """The number of answers, and whether that is all of them.
+    """The number of answers, and whether it is complete.
 
     Args:
         observed: the rows.
-        options: those of the run.
+        options: the options of the run.
         counts: which answers count; None for all.
         until: if given, only answers that are certain when all streams have come to this time (ms).
     """

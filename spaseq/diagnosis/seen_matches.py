@@ -1,5 +1,6 @@
-"""What the sentences of causes between steps have in common: places, steps, events, candidates; and
-matches of relaxed forms: their parts, their values, and what stands between their events.
+"""Common parts of the sentences about causes between steps: places, steps, events, candidates.
+
+Also matches of relaxed forms: their parts, their values, and the instants between their events.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def value_text(terms: TermText, text: str) -> str:
 
 
 def parts_of(match: Answer, steps: FirstSteps) -> tuple[list[TraceItem], list[TraceItem]]:
-    """The events of the steps before, and those of the last step."""
+    """The events of the steps before, and the events of the last step."""
     trace = match.trace
     copies = {item.gpm for item in trace if item.gpm.endswith(COPY)}
     of_step = copies or {*steps.names}
@@ -117,12 +118,12 @@ class MatchValues:
 class Miss:
     """A condition that does not hold for a match.
 
-    `by` is how far the numbers that it compares are apart; None if it compares no numbers.
-    `unbound` is a variable, or PREV of one, without a value.
+    `by` is the distance of the compared numbers; None if it compares no numbers. `unbound` is a
+    variable, or PREV of one, without a value.
     """
 
     match: Answer
-    values: tuple[tuple[str, str], ...]  # what the condition reads, as written
+    values: tuple[tuple[str, str], ...]  # the variables of the condition, as written
     by: float | None = None
     unbound: str | None = None
 
@@ -178,7 +179,7 @@ def _plainly(expr: ast.Expr) -> set[str]:
 
 
 def _guarded(expr: ast.Expr) -> set[str]:
-    """What BOUND, COALESCE or IF guards."""
+    """The variables that BOUND, COALESCE or IF guards."""
     guarded = set[str]()
     for node in walk(expr):
         if isinstance(node, ast.Call) and node.function in ("BOUND", "COALESCE", "IF"):
@@ -191,7 +192,7 @@ def _guarded(expr: ast.Expr) -> set[str]:
 
 
 def _distance(expr: ast.Expr, env: MatchValues, options: Options) -> float | None:
-    """How far the two numbers of a comparison that is false are apart."""
+    """The distance of the two numbers of a comparison that is false."""
     if not isinstance(expr, ast.Compare) or compile_filter(expr, options)(env):
         return None
     sides = [compile_term(side, options)(env) for side in (expr.left, expr.right)]

@@ -1,4 +1,4 @@
-"""The sentence of each cause between steps: what went wrong, an example, and what to do."""
+"""The sentence of each cause between steps: the failure, an example, and the remedy."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ class StepCauses(StepText):
     # --- kinds ------------------------------------------------------------------------------------
 
     def order(self, first: TraceItem | None, last: TraceItem | None) -> Cause:
-        """The events of the last step come only before those of the steps before."""
+        """The events of the last step come only before the events of the steps before."""
         text = f"no {self.step} comes after {self.last_before}"
         example = None
         if first is not None and last is not None:
@@ -356,7 +356,7 @@ class StepCauses(StepText):
         return replace(cause, gpm=names[0] if len(names) == 1 else None)
 
     def with_any_event(self, cause: Cause, match: Answer) -> Cause:
-        """The cause of a negated step that a match escapes if `:` stands for `;`."""
+        """The cause of a negated step that a match escapes with `:` in place of `;`."""
         events = ", ".join(self.event(item) for item in match.trace)
         text = f"{cause.text}. ; takes only the next event, also if it is forbidden;"
         text += f" : tries all events, and matches {events}: write : where you mean any event"

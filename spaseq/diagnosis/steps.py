@@ -1,8 +1,8 @@
 """The causes between steps: the first step that no match reaches, and the constraint at fault.
 
-The first steps of the sequence are searched as queries of their own, one step more at a time. At
-the first step without a match, the relaxed forms of that step are searched until one has no match.
-The constraint that it adds is the cause.
+The first steps of the sequence are searched as separate queries, one step more at a time. At the
+first step without a match, the relaxed forms of that step are searched until one has no match. The
+constraint that it adds is the cause.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from spaseq.records import record
 
 @record
 class AnswerCauses:
-    """Describes what leaves no answer of the matches `near` of the whole sequence."""
+    """Describes the cause that leaves no answer of the matches `near` of the whole sequence."""
 
     steps: FirstSteps
     rows: SeenRows
@@ -127,7 +127,7 @@ MOST_COUNTED = 10_000
 """The matches of a step are counted up to this number."""
 
 _SAMPLE = 1_000
-"""How many candidates are looked at for an example."""
+"""Number of candidates that are examined for an example."""
 
 _NO_SKIP = AfterMatch("NO SKIP")
 
@@ -152,11 +152,11 @@ def step_report(
     search: RowSearch | None = None,
     whole: RowSearch | None = None,
 ) -> StepReport:
-    """How far the sequence comes, and what stops it.
+    """The progress of the sequence, and the cause of its end.
 
     There is no cause if the query has an answer, or if a step is not reached because one of its
-    GPMs has no solution by itself. For the sequences that hold an event, `search` looks for the
-    matches of steps, and `whole` for answers.
+    GPMs has no solution by itself. For sequences with a given event, `search` finds the matches of
+    steps, and `whole` the answers.
     """
     search = search or RowSearch(observed, time or SearchTime())
     return _Diagnosis(observed, search, whole or search).report()
@@ -292,7 +292,7 @@ class _Diagnosis:
         return causes.with_any_event(cause, others.matches[0]) if others else cause
 
     def _too_early(self, steps: FirstSteps, alone: Form) -> Cause | None:
-        """The cause if the last step's events come before those of the steps before only."""
+        """The cause if the last step's events all come before the events of the steps before."""
         causes = StepCauses(steps, self._rows, Found((), True))
         found = self._found(alone)
         if not found:
@@ -317,7 +317,7 @@ class _Diagnosis:
         return max(found.matches, key=lambda match: match.last).trace[-1]
 
     def _most_repetitions(self, steps: FirstSteps, on: Constraints) -> int | None:
-        """How often the last step repeats at most; None if a search stopped too early."""
+        """Maximum number of repetitions of the last step; None if a search stopped too early."""
         most = 1
         while most < 64:
             found = self._found(steps.form(replace(on, repetition=most + 1)))
@@ -370,7 +370,7 @@ class _Diagnosis:
 
 
 def _answering(form: Form, answers: AnswerPlan) -> QueryPlan:
-    """A query with what the original does to its matches."""
+    """A query with the original's answer clauses."""
     sequence = form.plan.sequence
     instants = sequence.needs_instants or answers.strategy == "STRICT"
     return replace(form.plan, answers=answers, sequence=replace(sequence, needs_instants=instants))

@@ -28,23 +28,23 @@ from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
 
 MOST = 100
-"""The most triples that are listed for an event."""
+"""Maximum number of triples that are listed for an event."""
 
 _SOLUTIONS = 1000
 _OWN = "spaseq__"
-"""How the names of variables begin that stand for blank nodes of the query."""
+"""Prefix of the variables for blank nodes of the query."""
 
 
 @record
 class UsedTriples:
-    """What one event of an answer used.
+    """The triples that one event of an answer used.
 
     Attributes:
         item: the event.
         is_exact: whether the event itself was there; otherwise these are all triples that fit the
             bindings of the answer.
         graphs: the triples, by the IRI of their graph.
-        more: how many further triples there are.
+        more: number of further triples.
     """
 
     item: TraceItem
@@ -66,7 +66,7 @@ def used_triples(
         query: the query that gave the answer.
         answer: the answer.
         events: the known events of its trace, one batch for each event.
-        knowledge_at: the knowledge base at a time (ms). Its endpoints are not asked.
+        knowledge_at: the knowledge base at a time (ms). Its endpoints get no requests.
         limits: of the evaluation.
     """
     none = ServiceOptions()
@@ -126,7 +126,7 @@ def _named(pattern: n.Pattern) -> n.Pattern:
 
 
 def _without_remote(pattern: n.Pattern, knowledge: KnowledgeBase) -> n.Pattern:
-    """The pattern without what an endpoint answers."""
+    """The pattern without the parts at endpoints."""
     match pattern:
         case n.Service():
             return n.UNIT
@@ -181,7 +181,7 @@ def _filled(
     """The triples of a pattern's solutions that the knowledge base has, and how many more."""
     known, _ = lifted(pattern)
     solutions = _solutions(known, values, event, knowledge, limits)
-    if not solutions:  # a FILTER looks at what is not known here
+    if not solutions:  # a FILTER over unknown variables
         solutions = _solutions(without_filters(pattern), values, event, knowledge, limits)
     triples: dict[tuple[str, Triple], None] = {}
     for bound in solutions:

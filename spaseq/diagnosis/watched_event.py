@@ -25,7 +25,7 @@ from spaseq.records import record
 from spaseq.sources.base import Source, Split
 
 MOST_NAMES = 10_000
-"""The most events whose IRIs are candidates of a suggestion."""
+"""Maximum number of events whose IRIs are candidates of a suggestion."""
 
 
 @record
@@ -55,10 +55,10 @@ class SeenEvent:
 
 @dataclass(slots=True)
 class EventWatch:
-    """Looks for an event by its IRI while the streams are read.
+    """Finds an event by its IRI while the streams are read.
 
     `seen` is the first event with the IRI; `bad` is the first bad input that names it. `names` are
-    the IRIs of the first events, as N-Triples text, and of those that end like the IRI.
+    the IRIs of the first events, as N-Triples text, and of events whose IRIs end alike.
     """
 
     iri: str
@@ -196,7 +196,7 @@ def matched_gpms(observed: Observed, event: SeenEvent) -> list[str]:
 
 
 def without_other_events(observed: Observed, link: Link, held: HeldEvent) -> Observed:
-    """What was seen, where the held GPM has no solution but on the event.
+    """The observations, where the held GPM has no solution except on the event.
 
     The matches that hold it stay the same if the GPM stands in one place, is a step by itself, and
     no operator looks for the next of its events. Otherwise everything stays.

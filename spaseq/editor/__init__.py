@@ -1,5 +1,5 @@
-"""What editors show of a query: findings, hover, completion, names, colours.
+"""Editor support for queries: findings, hover, completion, names, colours.
 
-The functions take a text and a place, also of a query that is half typed, and know no protocol.
-Only `server.py` speaks the Language Server Protocol.
+The functions take a text and a position, also of an unfinished query, and know no protocol. Only
+`server.py` speaks the Language Server Protocol.
 """

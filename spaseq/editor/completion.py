@@ -1,4 +1,4 @@
-"""What may be typed at a place of a query: keywords, names, variables, functions, IRIs."""
+"""Completions at a position of a query: keywords, names, variables, functions, IRIs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ _USUAL: Mapping[Place, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What may follow a text: the section's keyword, and the grammar's names of what may stand.
+    """The possible continuations of a text: the section's keyword, and names of the grammar's
+    elements.
 
     `exact` is false if the section has an error before the place. `before` holds the last lexemes.
     """
@@ -54,7 +55,7 @@ class Expectation:
 
 
 def expectation(text: str) -> Expectation:
-    """What may follow the begin of a query."""
+    """The possible continuations of the begin of a query."""
     parser = SectionParser.of(QueryText(text))
     layout = cut(parser.lexemes, len(parser.text))
     before = parser.lexemes[-3:]
@@ -108,7 +109,7 @@ def _closed(lexemes: Sequence[Lexeme], gpm: GpmSection) -> bool:
 
 
 def _continuations(element: ParserElement, text: str) -> frozenset[str] | None:
-    """What the grammar expects at the end of a text; None if it does not get so far."""
+    """The elements that the grammar expects at the end of a text; None after an error."""
     from pyparsing import ParseBaseException
 
     from spaseq.lang.grammar.rules import Passage
@@ -142,7 +143,7 @@ def _openings(layout: Layout) -> frozenset[str]:
 
 
 def _after(place: Place, layout: Layout, lexemes: Sequence[Lexeme]) -> frozenset[str]:
-    """What may follow outside of all sections."""
+    """The possible continuations outside of all sections."""
     if place == "header":
         return _openings(layout)
     if layout.sequence is None:
@@ -182,7 +183,7 @@ _PHRASES = {
 }
 _WITH_TERMS = ("pattern", "having")
 _OF_THE_LANGUAGE = (RDF, RDFS, XSD, WELL_KNOWN["owl"])
-"""Namespaces whose classes no query asks for."""
+"""Namespaces whose classes queries do not use."""
 
 _LONGEST_WORD = 500
 
@@ -262,7 +263,7 @@ def _in_text(before: str) -> bool:
 
 
 def _sequence_before(before: str, start: int) -> bool:
-    """Whether a word or prefixed name that begins at `start` stands in a sequence."""
+    """Whether a word or prefixed name that begins at `start` is in a sequence."""
     return expectation(before[:start]).place == "sequence"
 
 
@@ -272,7 +273,7 @@ def _fits(item: Completion, typed: str) -> bool:
     return item.text.lower().startswith(typed.lower())
 
 
-# --- what is proposed, kind by kind
+# --- proposals, by kind
 
 
 def _variables(request: _Request) -> Iterator[Completion]:

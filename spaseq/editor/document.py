@@ -141,7 +141,7 @@ class Document:
         return self.prefixes.get(prefix, ASSUMED.get(prefix))
 
     def iri_of(self, lexeme: Lexeme) -> str | None:
-        """The IRI that a lexeme stands for; None if it stands for none."""
+        """The IRI of a lexeme; None if it has none."""
         if lexeme.kind == "iri":
             return self._absolute(lexeme.text[1:-1])
         if lexeme.kind != "pname":

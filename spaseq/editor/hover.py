@@ -1,4 +1,4 @@
-"""What a word of a query means: the text that an editor shows beside it, as Markdown."""
+"""The meaning of a word of a query: the text that an editor shows beside it, as Markdown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class HoverText:
 
 
 def hover(document: Document, offset: int, vocabulary: Vocabulary) -> HoverText | None:
-    """What stands at an offset; None if there is nothing to say."""
+    """The hover text at an offset; None if there is none."""
     name = document.name_at(offset)
     if name is not None:
         return HoverText(_name(document, name), name.span)
@@ -185,7 +185,7 @@ def _bindings(document: Document, name: str) -> Iterator[str]:
 
 
 def _occurrences(document: Document, gpm: GpmPart, name: str) -> Iterator[str]:
-    """Where a GPM that cannot be read mentions a variable."""
+    """The occurrences of a variable in a GPM that cannot be read."""
     for item in document.variables:
         if item.text[1:] == name and gpm.span.start <= item.span.start < gpm.span.end:
             yield f"GPM `{gpm.name or '?'}` mentions it, line {document.line(item.span.start)}"

@@ -1,5 +1,6 @@
-"""Where the names of a query are defined and used, its outline, and the changes that an editor
-offers: new names, remedies of findings, and the canonical text.
+"""Definitions and uses of the names of a query, its outline, and its code actions.
+
+The actions are new names, remedies of findings, and the canonical text.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def _outlined(document: Document) -> Iterator[Outlined]:
 
 
 def definition(document: Document, offset: int) -> Span | None:
-    """Where the name at an offset gets its meaning: a GPM, a stream, a variable or a prefix."""
+    """The definition of the name at an offset: of a GPM, a stream, a variable or a prefix."""
     place = _name(document, offset)
     if place is not None:
         same = (p for p in document.names if (p.kind, p.name) == (place.kind, place.name))
@@ -91,7 +92,7 @@ def renamed(document: Document, offset: int, new: str) -> list[tuple[Span, str]]
     """The changes that give the GPM, stream or variable at an offset a new name.
 
     Raises:
-        UsageError: there is no such name at the offset, or the new one is no name or is taken.
+        UsageError: there is no such name at the offset, or the new one is invalid or taken.
     """
     place, places = _name(document, offset), references(document, offset)
     if not places:
@@ -139,7 +140,7 @@ class Change:
 
 
 def findings(document: Document, options: CompileOptions) -> tuple[Diagnostic, ...]:
-    """What `spaseq check` says of a query. A check that cannot be made is a finding, too."""
+    """The findings of `spaseq check` about a query; an impossible check is a finding, too."""
     try:
         return check_query(document.text, "query", options).diagnostics
     except SpaseqError as error:

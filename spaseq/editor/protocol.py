@@ -1,5 +1,6 @@
-"""What the protocol wants: lines and columns in its units, and replies to requests that cannot be
-read; and what the server reads besides queries: from its command line and from the client.
+"""The protocol's lines and columns, replies to unreadable requests, and settings.
+
+The server reads settings from its command line and from the client.
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ def path_in(text: str) -> str:
 
 
 def settings_of(value: object, folder: str | None) -> tuple[EditorSettings, list[str]]:
-    """The settings in a client's JSON, and what is wrong with it.
+    """The settings in a client's JSON, and its errors.
 
     A relative path is relative to `folder`, the folder of the workspace.
 

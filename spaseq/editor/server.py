@@ -135,7 +135,7 @@ class SpaseqServer(LanguageServer):
         task.add_done_callback(self.done)
 
     def done(self, task: asyncio.Task[None]) -> None:
-        """Say that a background task failed; the server goes on."""
+        """Report that a background task failed; the server continues."""
         self.tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None:
@@ -231,10 +231,10 @@ class SpaseqServer(LanguageServer):
         return None
 
     async def use(self, value: object) -> None:
-        """Take over settings of the client, and load what they name.
+        """Apply settings of the client, and load their files.
 
-        Without a value the client is asked for its settings; if it has none, those that it began
-        with stay in use.
+        Without a value the client gets a request for its settings; if it has none, the initial ones
+        stay in use.
         """
         workspace = self.client_capabilities.workspace
         if value is None and workspace is not None and workspace.configuration:

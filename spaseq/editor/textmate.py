@@ -78,7 +78,7 @@ def _texts() -> dict[str, Any]:
 
 
 def _sequences() -> dict[str, Any]:
-    """SEQ and what stands in its brackets."""
+    """SEQ and the text in its brackets."""
     inside = _refer("comment", "bracket", "gap", "step", "sign")
     return {
         "sequence": {

@@ -22,7 +22,7 @@ MOST_TRIPLES = 3_000_000
 """After this number of triples a source is read no further."""
 
 MOST_STREAM_TRIPLES = 100_000
-"""So many triples of a stream tell its classes and properties."""
+"""Number of triples of a stream that are read for classes and properties."""
 
 MOST_LABELS = 500_000
 
@@ -43,7 +43,9 @@ _LINE = re.compile(
 
 @dataclass
 class Vocabulary:
-    """What sources say about IRIs. Labels in English, or without a language, come first."""
+    """The classes, properties and labels in sources. Labels in English, or without a language, come
+    first.
+    """
 
     classes: set[str] = field(default_factory=set)
     properties: set[str] = field(default_factory=set)
@@ -52,7 +54,7 @@ class Vocabulary:
     _preferred: set[tuple[str, str]] = field(default_factory=set)
 
     def add(self, triples: Iterable[Texts]) -> None:
-        """Add what triples say, as N-Triples texts."""
+        """Add the contents of triples, as N-Triples texts."""
         for s, p, o in triples:
             self._use(self.properties, p)
             if p in _LABELS:
@@ -133,6 +135,6 @@ def loaded(sources: Mapping[str, int], failed: Callable[[str, Exception], None])
     for path, most in sources.items():
         try:
             add_source(vocabulary, path, most)
-        except Exception as error:  # a file of any content; the editor goes on without it
+        except Exception as error:  # a file of any content; the editor continues without it
             failed(path, error)
     return vocabulary

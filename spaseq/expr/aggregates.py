@@ -153,7 +153,7 @@ AGGREGATES: dict[str, Callable[[Elements], str]] = {
     "LAST": last,
     "LIST": as_list,
 }
-"""The set functions by name, but for GROUP_CONCAT, which `group_concat` makes."""
+"""The set functions by name, except GROUP_CONCAT, which `group_concat` makes."""
 
 WITHOUT_COLUMNS = frozenset(("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE"))
 """The set functions of a sub-SELECT that need no columns on a single event."""

@@ -84,7 +84,7 @@ def _whole(value: Any) -> int:
 
 
 def cast_to_decimal(value: Any) -> Decimal:
-    """xsd:decimal: the shortest decimal that stands for a float or double, so 0.1 is `0.1`."""
+    """xsd:decimal: the shortest decimal of a float or double, so 0.1 is `0.1`."""
     match value:
         case Decimal():
             return value

@@ -199,7 +199,7 @@ def extend_column(
 ) -> tuple[list[str | None], Indices]:
     """The terms of an expression: (results, the index [size] of each row's result).
 
-    None stands for an evaluation error. Results may repeat a term. Raises NotCompilable like
+    None is an evaluation error. Results may repeat a term. Raises NotCompilable like
     `compile_term`.
     """
     rows = rows.read_by(expr)

@@ -267,7 +267,7 @@ class ExpressionCompiler:
 
 
 def set_function(expr: ast.Aggregate) -> Callable[[Sequence[str | None]], str]:
-    """What computes an aggregate from the terms of its operand.
+    """The function that computes an aggregate from the terms of its operand.
 
     Raises:
         NotCompilable: there is no such function, or it is not installed.

@@ -44,7 +44,7 @@ from spaseq.rdf.terms.number_kinds import (
 from spaseq.rdf.terms.term import XSD
 
 _DIGITS = 15
-"""The most digits of a number that is read here; a sum of two is exact in float64."""
+"""Maximum number of digits of a number here; a sum of two is exact in float64."""
 
 _SMALL = rf'^"-?[0-9]{{1,{_DIGITS}}}"\^\^<{XSD}integer>$'
 
@@ -136,13 +136,13 @@ def doubles_of_constant(term: str, rows: int) -> NumberColumn:
 
 
 def always_decide(left: NumberColumn, right: NumberColumn) -> bool:
-    """Whether comparing any two values gives the same as comparing the two terms."""
+    """Whether comparing any two values always equals comparing the two terms."""
     left_kinds, others = (np.flatnonzero(np.bincount(n.kind)) for n in (left, right))
     return bool(_ALWAYS[np.ix_(left_kinds, others)].all())
 
 
 def decided(left: NumberColumn, right: NumberColumn) -> Bools:
-    """[n] whether comparing the two values gives the same as comparing the two terms."""
+    """[n] whether comparing the two values equals comparing the two terms."""
     pair = left.kind * np.int8(len(KINDS)) + right.kind
     always: Bools = _ALWAYS.take(pair)
     if always.all():

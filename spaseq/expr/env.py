@@ -1,5 +1,6 @@
-"""What expressions read, and how they fail: their environment has variables, groups and event
-times; SPARQL gives evaluation errors a meaning, and compile errors refuse a query.
+"""The environment of expressions (variables, groups and event times), and their errors.
+
+SPARQL gives evaluation errors a meaning; compile errors refuse a query.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Set functions that give the same whatever the order of their operands (docs/windows.md).
+"""Set functions that do not depend on the order of their operands (docs/windows.md).
 
 SUM and AVG are exact, and rounded once; MIN and MAX take, of equal values, the term whose
 N-Triples text is least.
@@ -18,7 +18,7 @@ from spaseq.expr.values import decode, encode
 
 
 def total(elements: Elements) -> str:
-    """SUM: the exact sum, rounded once to the type that SPARQL gives it.
+    """SUM: the exact sum, rounded once to its type in SPARQL.
 
     >>> from spaseq.rdf.terms.term import XSD
     >>> values = [f'"{v}"^^<{XSD}double>' for v in ("1e16", "1", "-1e16")]

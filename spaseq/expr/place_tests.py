@@ -31,7 +31,7 @@ class PlaceTest:
 
     Attributes:
         name: the relation's or `distance`.
-        first, second: what the places are.
+        first, second: the kinds of the places.
         metres: the limit of a distance, which the distance may have if `also_equal`.
     """
 

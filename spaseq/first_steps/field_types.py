@@ -1,5 +1,5 @@
-"""Types of fields, found in their values: how their texts look, what they mean, and how SPARQL
-casts them. Times have the forms of ISO 8601 or of spreadsheets, or are seconds or milliseconds.
+"""Types of fields, found in their values: the form of their texts, their meaning, and their cast in
+SPARQL. Times have the forms of ISO 8601 or of spreadsheets, or are seconds or milliseconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ENOUGH = 0.7
 """The share of values that have a type if their field has it."""
 
 _FIRST = 20
-"""How many values decide which types the other values are tested for."""
+"""Number of values that decide for which types the others are tested."""
 
 _FIRST_MS, _LAST_MS = 10**11, 10**13
 _FIRST_S, _LAST_S = 10**8, 10**10

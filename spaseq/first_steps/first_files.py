@@ -126,7 +126,7 @@ def test_text(sample: Sample, rule: FirstRule) -> str:
 
 
 def kb_text(sample: Sample, rule: FirstRule) -> str:
-    """What the first query knows: a label for some keys."""
+    """The knowledge of the first query: a label for some keys."""
     lines = ["# What you know about the things in your events. The labels are for you to change."]
     lines.append("@prefix : <http://example/> .")
     if rule.key is None or not rule.has_labels:

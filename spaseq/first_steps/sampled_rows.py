@@ -33,18 +33,18 @@ Row = dict[str, Any]
 _ROWS, _FIELDS = 2000, 30
 _DAY = re.compile(r"[0-9]{4}_[0-9]{2}_[0-9]{2}|[0-9]{1,2}_[0-9]{1,2}_[0-9]{4}")
 _START = 2**20
-"""The bytes that tell an encoding."""
+"""The bytes that identify an encoding."""
 
 
 @record
 class FlatRows:
-    """Rows, and what is known of their variables.
+    """Rows, with their variables.
 
     Attributes:
-        rows: the rows, without values that are no terms.
-        names: the variables of all fields, objects and lists included.
-        objects: by variable of a nested field, the objects at the top of the row that it is in.
-        inner: the fields directly in such an object.
+      rows: the rows, without values that are no terms.
+      names: the variables of all fields, objects and lists included.
+      objects: by variable of a nested field, the objects at the top of the row that it is in.
+      inner: the fields directly in such an object.
     """
 
     rows: list[Row]
@@ -143,7 +143,7 @@ def _values(row: Row, types: Mapping[str, FieldType]) -> dict[str, Any]:
 
 
 def _read(path: Path) -> tuple[FlatRows, str | None, str]:
-    """The rows; JSON lines of them, if a document lists them; what `--csv` says of the file."""
+    """The rows; JSON lines of them, if a document lists them; the value of `--csv` for the file."""
     form = table_format(path.name)
     if form in DELIMITED:
         dialect = CsvDialect("\t" if form is TableFormat.TSV else None, encoding=_encoding(path))

@@ -1,5 +1,7 @@
-"""What `spaseq init` knows of a user's file, the first events of an RDF file with the types of
-their predicates, and a first rule that has an answer in this sample, found by a plain loop.
+"""The sample of a user's file for `spaseq init`, and a first rule that has an answer in it.
+
+The sample of an RDF file is its first events with the types of their predicates. A plain loop finds
+the rule.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from spaseq.records import record
 from spaseq.sources import source_of
 
 SUBJECT = "the subject"
-"""The field of RDF that is no predicate: what an event is about."""
+"""The field of RDF that is no predicate: the subject of an event."""
 
 _KEY = re.compile(
     r"(?i)(^|_)(id|name|key|sensor|device|station|ticker|symbol|customer|user|road)|(id|name)$"
@@ -46,7 +48,7 @@ _ABOUT = ".ngsild", ".cloudevents"
 """Endings of files whose events are each about one thing, with values behind blank nodes."""
 
 _TOLD = {Format.NGSILD: "ngsild", Format.SOSA: "sosa"}
-"""Formats that no media type tells a server."""
+"""Formats that a server cannot recognise by a media type."""
 
 Paths: TypeAlias = "list[tuple[str, str]]"
 """(predicate or path in angle brackets, term) of an event."""
@@ -54,7 +56,7 @@ Paths: TypeAlias = "list[tuple[str, str]]"
 
 @record
 class Seen:
-    """An event: the number of its row from 1, its time in ms, its values, and what makes it.
+    """An event: the number of its row from 1, its time in ms, its values, and its source.
 
     `values` are numbers or texts by field or predicate. `given` is the row, or Turtle.
     """
@@ -93,12 +95,12 @@ class Sample:
         kinds: the events of each row; none for RDF, which needs no lift.
         names: the variables of all fields, also of those without a type.
         records: the objects that a document lists, as JSON lines; None if the file has rows itself.
-        csv: what `--csv` says of the file; "" if nothing.
+        csv: the value of `--csv` for the file; "" if none.
         time_predicate: of the events of RDF, if it is another one than usual.
-        format: the name of a format of messages, which the server must be told; "" if it need not.
+        format: the name of a format of messages that the server's configuration needs; "" if none.
 
-    In formats of messages a field is a path, its predicates with `>/<` between them, from what the
-    event is about, which is the field SUBJECT.
+    In formats of messages a field is a path, its predicates with `>/<` between them, from the
+    subject of the event, which is the field SUBJECT.
     """
 
     path: str
@@ -175,13 +177,13 @@ def first_rule(sample: Sample) -> FirstRule:
 
 
 def _telling(name: str, rows: list[Seen]) -> tuple[int, bool, int, bool]:
-    """How much a field tells of rows: how many have it, with how many values."""
+    """The value of a field as a key of rows: the number of rows and of distinct values."""
     values = [row.values[name] for row in rows if name in row.values]
     return len(values), name != f"{RDF}type", len(set(values)), bool(_KEY.search(name))
 
 
 def keys_of(sample: Sample) -> list[str]:
-    """The fields that may tell what a row is about, the likeliest first."""
+    """The fields that may be keys of rows, the likeliest first."""
     ranked: list[tuple[int, bool, int, str]] = []
     for name, kind in sample.types.items():
         if kind.name in ("number", "time", "clock") or name == f"{RDF}type":
@@ -245,7 +247,9 @@ def _is_about(path: Path) -> bool:
 
 
 def _about(triples: Sequence[Triple], event: str) -> Paths:
-    """What an event says of the first thing in it that is neither the event nor a blank node."""
+    """The statements of an event about the first node in it that is neither the event nor a blank
+    node.
+    """
     thing = next((s for s, _, _ in triples if s[0] == "<" and s != event), event)
     subjects = dict.fromkeys(s for s, _, _ in triples)
     paths, waiting = [(f"<{SUBJECT}>", thing)], [(thing, "")]

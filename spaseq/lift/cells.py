@@ -1,5 +1,6 @@
-"""Cells of rows, the names of fields as variables, and the types that a user gives to fields of CSV
-and TSV: `volume=integer,price=decimal`.
+"""Cells of rows, fields as variables, and users' types for fields of CSV and TSV.
+
+Types are given as `volume=integer,price=decimal`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list. An element is its cells, by what the name of its variable has after UNNEST's.
+    """A list. An element is its cells, by the suffix of the variable's name after UNNEST's.
 
     The key of the element itself is "", of the field `f` of an object `_f`.
     """
@@ -43,7 +44,7 @@ class Items:
 
 
 Cell: TypeAlias = "str | Wrong | Items | None"
-"""The N-Triples text of a term, None for null, a list, or what cannot be a term."""
+"""The N-Triples text of a term, None for null, a list, or a value that is no term."""
 
 _NAME = NamePattern(lexical.VARIABLE)
 
@@ -67,7 +68,7 @@ def inner_name(field: str) -> str:
 
 
 def is_term(text: str) -> bool:
-    """`is_rdf_term`, faster for literals, whose few datatypes are looked at once."""
+    """As `is_rdf_term`, faster for literals, whose few datatypes are checked once."""
     if text[0] != '"':
         return is_rdf_term(text)
     return text[-1] != ">" or _has_valid_datatype(text[text.rfind('"') + 1 :])

@@ -1,7 +1,8 @@
 """Envelopes of Kafka Connect's JSON converter: `{"schema": ..., "payload": ...}`.
 
-A row in an envelope is its payload. The schema types values that JSON has no types for: decimals,
-dates and times of Kafka Connect and of Debezium. What Debezium says is unavailable is unbound.
+A row in an envelope is its payload. The schema gives the types of values without a JSON type:
+decimals, dates and times of Kafka Connect and of Debezium. Values that Debezium marks as
+unavailable are unbound.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def _date(value: Any, said: dict[str, Any]) -> Typed:
 
 
 def _instant(units: int) -> Callable[[Any, dict[str, Any]], Typed]:
-    """Reads times since 1970, of which so many are a second."""
+    """Reads times since 1970, given the number of units in a second."""
 
     def read(value: Any, said: dict[str, Any]) -> Typed:
         when = _EPOCH + timedelta(microseconds=int(value) * 1_000_000 // units)
@@ -108,7 +109,7 @@ def _instant(units: int) -> Callable[[Any, dict[str, Any]], Typed]:
 
 
 def _clock(units: int) -> Callable[[Any, dict[str, Any]], Typed]:
-    """Reads times of day, of which so many are a second."""
+    """Reads times of day, given the number of units in a second."""
 
     def read(value: Any, said: dict[str, Any]) -> Typed:
         moment = datetime.min + timedelta(microseconds=int(value) * 1_000_000 // units)
@@ -150,4 +151,4 @@ _OF_NAMES: dict[str, Callable[[Any, dict[str, Any]], Typed]] = {
     f"{_DEBEZIUM}ZonedTimestamp": _zoned,
     f"{_DEBEZIUM}ZonedTime": _zoned_time,
 }
-"""What makes a literal of a value, by the name of its schema."""
+"""The functions from values to literals, by the name of the schema."""

@@ -1,8 +1,8 @@
 """CSV and TSV: rows of plain literals. A wrong row loses no other one.
 
 Blocks without quotes, in which every line has the right number of cells, become columns by pyarrow.
-Others are read row by row: no common reader tells a quoted empty cell from an empty one and also
-goes on after a wrong row.
+Others are read row by row: no common reader distinguishes a quoted empty cell from an empty one and
+also continues after a wrong row.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from spaseq.rdf.terms.term import literal_text
 
 _PART = 1 << 20
 _NONE = "\udcff"
-"""What stands for bytes that are no text. It is no UTF-8, so that its row is bad."""
+"""It replaces bytes that are no text. It is no UTF-8, so that its row is bad."""
 
 codecs.register_error("spaseq-none", lambda error: (_NONE, cast("UnicodeDecodeError", error).end))
 
@@ -78,8 +78,8 @@ class _Malformed(Exception):
 class DelimitedRows:
     """The rows of one CSV or TSV file, after its header if it has one.
 
-    `names` are the variables of the fields. `advice` says what to do if the header looks as if it
-    had another delimiter; else it is empty.
+    `names` are the variables of the fields. `advice` is a hint if the header seems to have another
+    delimiter; else it is empty.
     """
 
     def __init__(self, data: IO[bytes], dialect: CsvDialect, limits: Limits, name: str) -> None:
@@ -262,7 +262,7 @@ def _best_delimiter(line: bytes, quote: str) -> str:
 
 
 def _other_delimiter(header: list[str | None], delimiter: str) -> str:
-    """What to do about a header of one field that has another usual delimiter in it."""
+    """The hint about a header of one field with another usual delimiter in it."""
     text = header[0] or ""
     other = next((d for d in _USUAL if d != delimiter and d in text), None)
     if len(header) != 1 or other is None:

@@ -141,7 +141,7 @@ def _column(data: Bytes, cells: kernel.Cells, number: int) -> Any:
 
 
 def _values(data: Bytes, cells: kernel.Cells, number: int, rows: Any, kind: int) -> Any:
-    """The Arrow array of some rows of a column; those of another kind are null."""
+    """The Arrow array of some rows of a column; values of another kind are null."""
     kinds, wholes = cells.kinds[number, rows], cells.wholes[number, rows]
     mask = _ALIKE[kinds] != kind
     match kind:

@@ -38,7 +38,7 @@ _KNOWN = 10_000  # names of fields that are remembered
 
 
 class Flattening:
-    """Makes the cells of rows, and only of the names that somebody reads."""
+    """Makes the cells of rows, for the names that are read."""
 
     def __init__(
         self, names: frozenset[str], cell: Callable[[Any], Cell], members: MembersOf
@@ -66,7 +66,7 @@ class Flattening:
 
 
 def element(value: Any, cell: Callable[[Any], Cell], members: MembersOf) -> dict[str, Cell]:
-    """The cells of a list's element, by what their variables have after the element's."""
+    """The cells of a list's element, by the suffix of their variables after the element's."""
     out: dict[str, Cell] = {}
     _flatten("", value, out, cell, members)
     return out
@@ -126,8 +126,8 @@ class JsonRows:
     def blocks(self, report: Report) -> Iterator[RowBlock | TableBlock]:
         """The rows with the wanted fields; bad rows are reported.
 
-        A row is bad, too, if it has a field with a name that the lift gives to something else.
-        Envelopes of Kafka Connect are taken off, unless the lift reads their fields.
+        A row is also bad if it has a field with a name that the lift uses otherwise. Envelopes of
+        Kafka Connect are removed, unless the lift reads their fields.
         """
         lines = self._lines
         while chunk := lines.chunk():

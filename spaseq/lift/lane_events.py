@@ -37,7 +37,7 @@ _LONG_NUMBER = 64
 class LaneEvents:
     """Makes events from record batches.
 
-    Triples with a predicate that is none of `asked` are left out, and counted. None asks for all.
+    Only triples with a predicate in `asked` are kept (None: all); others are counted.
     """
 
     def __init__(
@@ -78,11 +78,11 @@ class LaneEvents:
 
     @property
     def lost(self) -> list[LostValue]:
-        """What casts lost in the last block."""
+        """Number of values that casts lost in the last block."""
         return self._where.lost
 
     def events(self, block: TableBlock) -> tuple[LiftedEvents, Callable[[], Sequence[str]], Int64s]:
-        """(events, what gives the literals of their times, rows) of a block.
+        """(events, a function for the literals of their times, rows) of a block.
 
         Raises:
             NotColumns: a row is bad, or not usual.

@@ -1,6 +1,6 @@
 """The WHERE of a lift over columns: lanes of fields become lanes of all variables.
 
-An expression without columns of its own is evaluated once for each distinct combination of the
+An expression without a form for columns is evaluated once for each distinct combination of the
 terms that it reads, by the same functions that evaluate it row by row.
 """
 
@@ -45,7 +45,7 @@ _CASTS: dict[str, tuple[LaneForm, str, Any]] = {
 """(form, the texts that are cast as a whole, type) by datatype."""
 
 _MOST_DIGITS = 15
-"""So many digits are an int64, and the whole part of the decimals above."""
+"""Number of digits that fit an int64, and the whole part of the decimals above."""
 
 
 def _match(texts: Any, pattern: str) -> bool:
@@ -78,7 +78,7 @@ def _are_moments(texts: Any) -> bool:
 
 
 def _moment_form(size: int) -> tuple[Bytes, Bytes]:
-    """(least byte, how much more it may be) at each place of a dateTime of this length."""
+    """(least byte, range above it) at each position of a dateTime of this length."""
     text = "1000-00-00T00:00:00" + (f".{'0' * (size - 21)}" if size > 20 else "") + "Z"
     least = np.frombuffer(text.encode(), np.uint8)
     return least, np.where(least == ord("0"), 9, least == ord("1")).astype(np.uint8)

@@ -45,11 +45,11 @@ class SharedTexts:
 
 
 class LaneGroup:
-    """Lanes of one block that may have terms in common.
+    """Lanes of one block that may share terms.
 
     Codes [n] begin at 0 and are below `room`, -1 for null; equal terms have equal codes.
-    Integers in a small range are their own codes, less the least one. Others are put into a
-    dictionary when somebody asks for codes.
+    Integers in a small range are their own codes, less the least one. Others go into a dictionary
+    at the first request for codes.
     """
 
     def __init__(self, lanes: Sequence[Lane], texts: SharedTexts) -> None:
@@ -326,7 +326,7 @@ class LaneTerms(TermTable):
 
 
 def _groups(lanes: Mapping[str, Lane]) -> list[list[str]]:
-    """The names of lanes; those that may share a term are together."""
+    """The names of lanes; lanes that may share a term are together."""
     groups: list[list[str]] = []
     for name, lane in lanes.items():
         near = [g for g in groups if any(_may_share(lane, lanes[other]) for other in g)]

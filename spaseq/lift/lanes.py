@@ -1,7 +1,8 @@
-"""Lanes: the values of a variable in the rows of a block, as an Arrow array and what its terms are.
+"""Lanes: the values of a variable in the rows of a block, as an Arrow array with the form of its
+terms.
 
-A lane makes the texts of terms only for the rows that somebody asks for. Values that would make a
-row bad, and types without lanes, are `NotColumns`: then rows are lifted one by one.
+A lane makes the texts of terms on request only. Values that would make a row bad, and types without
+lanes, are `NotColumns`: then rows are lifted one by one.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class NotColumns(Exception):
 
 
 class LaneForm(Enum):
-    """What the values of a lane are."""
+    """The form of the terms of a lane."""
 
     TEXT = "texts of terms"
     IRI = "parts of IRIs, between a prefix and a suffix: strings, or int64"
@@ -149,7 +150,7 @@ class Lane:
         return None
 
     def _inner(self, text: str) -> str | None:
-        """What stands between prefix and suffix in the text of an IRI."""
+        """The text between prefix and suffix of an IRI."""
         before, after = f"<{self.prefix}", f"{self.suffix}>"
         if len(text) < len(before) + len(after):
             return None
@@ -208,7 +209,7 @@ def is_text(kind: Any) -> bool:
 
 
 def lane_of(column: Any, compared: bool = True, is_utf8: bool = False) -> Lane:
-    """The lane of a field's Arrow array; `compared` says that somebody may ask for its codes.
+    """The lane of a field's Arrow array; `compared` says that its codes may be needed.
 
     `is_utf8` says that its strings are known to be valid.
 
@@ -247,7 +248,7 @@ def _text(column: Any) -> Any:
 
 
 def _with_dictionary(texts: Any) -> Any:
-    """Strings as a dictionary if a sample has few distinct ones, so that each is looked at once."""
+    """Strings as a dictionary if a sample has few distinct ones, so that each is checked once."""
     sample = texts.slice(0, _SAMPLE)
     few = len(texts) > 4 * _SAMPLE and len(sample.unique()) <= _FEW_OF_SAMPLE
     return texts.dictionary_encode() if few else texts

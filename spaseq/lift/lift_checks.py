@@ -1,5 +1,5 @@
-"""From the text of a lift to its syntax tree (docs/lift.md), with diagnostics as for queries: what
-it may not say, and what its author may not have meant.
+"""From the text of a lift to its syntax tree (docs/lift.md), with errors and warnings as for
+queries.
 """
 
 from __future__ import annotations

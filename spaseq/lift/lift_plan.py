@@ -1,7 +1,7 @@
-"""The syntax tree of a lift (docs/lift.md), and its plan: its fields, how solutions are made, what
-stands in its template, and its WHERE, prepared so that casts of fields that fail are seen.
+"""The syntax tree of a lift (docs/lift.md), and its plan: fields, WHERE and template.
 
-A cast in a FILTER gets a variable of its own. With `decimal=,` casts to numbers read a comma.
+A cast in a FILTER gets a variable, so that failing casts of fields are noticed. With `decimal=,`
+casts to numbers read a comma.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class Fields:
 
     Attributes:
         needed: the row must have them, as far as it has a header or a schema.
-        optional: variables of VALUES, which join with a field if there is one.
-        taken: names that BIND or UNNEST give, which no field may have.
+        optional: variables of VALUES, which join with a field of the same name.
+        taken: names from BIND or UNNEST, which no field may have.
         terms: the fields whose values are read as terms.
         elements: the variables of the elements of lists.
     """
@@ -111,7 +111,7 @@ class LiftPlan:
 
     `graph` is the name of the event: a variable, the text of an IRI, or None without GRAPH. Further
     GRAPHs are further events of a row: `others` are their plans, with the same fields and elements.
-    `composed` has the terms of each variable that stands for a triple term.
+    `composed` has the terms of each variable of a triple term.
     """
 
     name: str
@@ -237,7 +237,7 @@ class LostValue:
 
     @property
     def reason(self) -> str:
-        """What happened, in words."""
+        """The failure, in words."""
         return (
             f"field {self.field}: {self.text} is no xsd:{self.datatype}, so the cast has no value"
         )
@@ -246,7 +246,9 @@ class LostValue:
 def lost_values(
     lost: Mapping[tuple[str, str], Mapping[int, str]], bad: Collection[int]
 ) -> Iterator[LostValue]:
-    """What casts lose of rows that are not bad; `lost` has terms, by row, of (field, datatype)."""
+    """The values that casts lose in rows that are not bad; `lost` has terms, by row, of (field,
+    datatype).
+    """
     for (field, datatype), texts in lost.items():
         rows = sorted(texts.keys() - bad)
         if rows:

@@ -31,7 +31,7 @@ def uncast_fields(
     Args:
         text: the lift.
         name: its name in messages.
-        types: the local names of the datatypes that --types gives to fields, by variable.
+        types: the local names of the datatypes of fields from --types, by variable.
         time_predicate: the IRI of the time predicate.
 
     >>> lift = "CONSTRUCT { <a:s> <a:p> ?p } WHERE { FILTER (?p > 5) }"
@@ -110,14 +110,14 @@ _LITERALS = frozenset(
         *("YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS", "TIMEZONE", "TZ"),
     ]
 )
-"""Functions that give literals, if they give anything."""
+"""Functions whose results are literals, or errors."""
 
 
 @record
 class _TermKind:
-    """What is known of the terms of a variable.
+    """The known form of the terms of a variable.
 
-    `begin` is how all of their texts begin: `"` for literals, `<http://e/` for some IRIs.
+    `begin` is the common prefix of their texts: `"` for literals, `<http://e/` for some IRIs.
     """
 
     begin: str
@@ -185,7 +185,7 @@ def _has(lift: LiftPlan, triples: Sequence[ast.Triple]) -> bool:
     choices = [[made for made in template if _may_be(p, made, known)] for p in patterns]
     if not all(choices):
         return False
-    # More ways than `unified` looks at are taken to be some.
+    # More ways than `unified` tries count as some.
     return unified(patterns, list(dict.fromkeys(made for some in choices for made in some))) != []
 
 
@@ -220,7 +220,7 @@ def _may_be(
 
 
 def _known_terms(lift: LiftPlan) -> dict[str, _TermKind]:
-    """What is known of the terms of the variables of a lift."""
+    """The known forms of the terms of the variables of a lift."""
     values = {
         variable.name
         for element in lift.elements

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from spaseq.lift.lane_events import LaneEvents
 
 _SOLUTION_BITS = 40
-"""A place has up to so many bits of solutions."""
+"""Number of bits for solutions in a position."""
 
 OnBadRow = Callable[[int, str, "LostValue | None"], None]
-"""Called with the place of a bad row in its block, and the reason.
+"""Called with the position of a bad row in its block, and the reason.
 
-With a lost value the row is an event, and lacks what a cast should have made.
+With a lost value the row is an event, without the result of a cast.
 """
 
 
@@ -40,7 +40,8 @@ With a lost value the row is an event, and lacks what a cast should have made.
 class LiftedBatch:
     """The events of some rows of a block.
 
-    `time_texts` gives the literals [n] of their times, `rows` [n] are their places in the block.
+    `time_texts` returns the literals [n] of their times, `rows` [n] are their positions in the
+    block.
     """
 
     events: EventBatch
@@ -65,7 +66,7 @@ class EventMaker:
         asked: Collection[str] | None = None,
         decimal: str = ".",
     ) -> None:
-        """`asked` are the only predicates whose triples need to be there; None asks for all.
+        """`asked` are the predicates whose triples are needed; None: all.
 
         `decimal` is the sign in numbers that casts read.
         """
@@ -83,7 +84,9 @@ class EventMaker:
         self.filtered = 0
 
     def of_part(self, plan: LiftPlan) -> EventMaker:
-        """The maker for a part of the same lift (`pruned_lifts`); it goes on counting instants."""
+        """The maker for a part of the same lift (`pruned_lifts`); it continues the numbering of
+        instants.
+        """
         if plan is self._plan:
             return self
         if self._part is None or self._part._plan != plan:
@@ -225,7 +228,7 @@ class EventMaker:
         return self._batch(made, filtered, present)
 
     def _remark(self, row: int, on_bad: OnBadRow) -> None:
-        """Report what times were found to be, as a lost value of no rows."""
+        """Report the detected unit of times, as a lost value of no rows."""
         while self._remarks:
             field = f"time of <{self._stream}>"
             on_bad(row, self._remarks.pop(), LostValue(field, "", row, "", 0))
@@ -262,7 +265,7 @@ class EventMaker:
     def _time_texts(
         self, events: EventBatch, texts: Callable[[], Sequence[str]]
     ) -> Callable[[], Sequence[str]]:
-        """What gives the literals of times: not the integers, if these are seconds."""
+        """A function for the literals of times, except integers that are seconds."""
         if self._times.scale == 1:
             return texts
         return lambda: [time_literal(time) for time in events.time.tolist()]

@@ -1,7 +1,6 @@
-"""The graphs of lifted rows: an event batch whose triples are made when somebody reads them.
+"""The graphs of lifted rows: an event batch with lazy triples.
 
-Basic graph patterns need no triples: they are evaluated on the lanes that the template's triples
-are made of.
+Basic graph patterns need no triples: they are evaluated on the lanes of the template's triples.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from spaseq.lift.json_columns import JsonScanner
 
 MESSAGE_FIELDS = frozenset({"_topic", "_key", "_time", "_partition", "_offset"})
-"""The fields that a message has besides those of its object. They hide fields of these names."""
+"""The additional fields of a message. They hide fields of its object with these names."""
 
 _TOGETHER = 16_384
 """Messages that are lifted together."""
@@ -77,9 +77,9 @@ class LiftedBroker(BrokerStream):
     ) -> Iterator[EventBatch]:
         """The events of messages, in their order. `source` names the broker in reports.
 
-        A message has the time that it came with, or that of its arrival (`MessageOptions.time`), if
-        its lift makes none. Labels of blank nodes
-        depend on nothing but the message, so a run that reads it again gives the same answers.
+        A message has its time, or the time of its arrival (`MessageOptions.time`), if its lift
+        makes none. Labels of blank nodes depend only on the message, so a run that reads it again
+        gives the same answers.
         """
         block = MessageColumns.of(messages)
         many = 1 if _makes_blank_nodes(self.plan) else _TOGETHER
@@ -126,7 +126,7 @@ class LiftedBroker(BrokerStream):
         return row_fields, fields.wanted & MESSAGE_FIELDS
 
     def _scanner(self, maker: EventMaker, messages: int) -> JsonScanner | None:
-        """What makes columns of messages, if the lift allows it and they are many."""
+        """The maker of columns of messages, if the lift allows it and they are many."""
         if (
             messages <= thresholds.current.lifted_rows
             or interpreted()
@@ -141,7 +141,9 @@ class LiftedBroker(BrokerStream):
 
 
 def _in_time(batch: LiftedBatch) -> EventBatch:
-    """The events of messages; those of one message by time, so that none of them makes one late."""
+    """The events of messages; the events of one message by time, so that none of them makes one
+    late.
+    """
     order = np.lexsort((batch.events.time, batch.rows))
     return replace(batch.events.take(order), filtered=batch.events.filtered)
 
@@ -178,7 +180,7 @@ def _joined(
 
 
 def identity_of(message: Message) -> tuple[object, ...]:
-    """What tells a message from all others of its stream, and is the same when it is read again."""
+    """An identity of a message in its stream, the same when it is read again."""
     place = message.topic, message.partition, message.offset
     return (*place, message.arrival, message.key, message.payload)
 
@@ -241,7 +243,7 @@ def _makes_blank_nodes(plan: LiftPlan) -> bool:
 
 
 def _numbers(plan: LiftPlan) -> bool:
-    """Whether a lift asks for the numbers of rows, which is 1 in each message."""
+    """Whether a lift reads the numbers of rows, which is 1 in each message."""
     terms = plan.terms
     nodes = (node for element in plan.elements for node in walk(element))
     return any(isinstance(v, ast.Var) and v.name == ROW_NUMBER for v in (*terms, *nodes))

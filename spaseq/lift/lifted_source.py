@@ -47,7 +47,7 @@ class LiftedSource(Source):
         return self.options.iri
 
     def maker(self) -> EventMaker:
-        """What makes the events of this stream."""
+        """The maker of the events of this stream."""
         limits, asked = self.options.limits, self.options.predicates
         decimal = self.options.csv.decimal
         types = dict(self.types)
@@ -67,7 +67,7 @@ class LiftedSource(Source):
 class LiftedFiles(LiftedSource):
     """The files of `options.paths` as events. One task reads all of them.
 
-    Types are for CSV and TSV. `matched_by` sets `patterns`, which queries ask of an event.
+    Types are for CSV and TSV. `matched_by` sets `patterns`, the patterns of queries.
     """
 
     not_followed = (
@@ -137,7 +137,7 @@ class LiftedFiles(LiftedSource):
 
 
 OF_PROGRAM = "rows of the program"
-"""What messages call this input."""
+"""The name of this input in messages."""
 
 
 @dataclass(frozen=True, slots=True)

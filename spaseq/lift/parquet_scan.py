@@ -29,7 +29,7 @@ class ParquetPart(TableFile):
         return range(self.first, self.end)
 
     def changed(self) -> InputError:
-        """The error of a file that is not the one that was looked at."""
+        """The error for a file that has changed since it was scanned."""
         return InputError(f"{self.path} has changed since the query was prepared")
 
 
@@ -56,7 +56,7 @@ class ScanSplit(Split):
 
 @dataclass(frozen=True, slots=True)
 class ParquetScan(LiftedFiles):
-    """Files that have been looked at, as events. A file that cannot be read to its end fails."""
+    """Scanned files, as events. A file that cannot be read to its end fails."""
 
     scanned: tuple[ScannedFile, ...]
 
@@ -126,7 +126,7 @@ def _part(file: ScannedFile, first: int, end: int) -> ParquetPart:
 
 
 def _extend(parts: list[tuple[int, int, int]], file: int, group: int) -> None:
-    """Add a row group to the parts of a split, whose last one may go on with it."""
+    """Add a row group to the parts of a split; it may continue the last one."""
     if parts and parts[-1][0] == file and parts[-1][2] == group:
         parts[-1] = (file, parts[-1][1], group + 1)
     else:

@@ -1,7 +1,7 @@
-"""The part of a lift that queries read: fields that nobody asks for need not be read.
+"""The part of a lift that queries read: other fields need not be read.
 
 A lift is pruned only if that makes no row good or bad: some triple that stays is in every graph,
-and no value of a field that goes could make its row bad.
+and no value of a removed field could make its row bad.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _PREFIX = re.compile("https?://[A-Za-z0-9.-]+(/[A-Za-z0-9._~-]*)*[/#]")
 
 @dataclass(frozen=True, slots=True)
 class KnownFields:
-    """What is known of the columns of a table before they are read, by variable.
+    """Known properties of the columns of a table before they are read, by variable.
 
     Attributes:
-        whole: integers without a null.
-        harmless: fields of which no value can make its row bad.
-        moments: timestamps in the years 1 to 9999, without a null.
+      whole: integers without a null.
+      harmless: fields of which no value can make its row bad.
+      moments: timestamps in the years 1 to 9999, without a null.
     """
 
     whole: frozenset[str] = field(default=frozenset())
@@ -50,7 +50,7 @@ def known_fields(
     times: Collection[str],
     longest: int,
 ) -> KnownFields:
-    """What is known of the columns of a table, by its schema, and by name of a column.
+    """Known properties of the columns of a table, by its schema, and by name of a column.
 
     `nulls` counts them, None if that is not known. `sizes` are bytes: texts are harmless if all of
     them together have at most `longest`. `times` are those in years 1 to 9999.
@@ -83,9 +83,9 @@ def _is_harmless(kind: Any, short: bool) -> bool:
 
 
 def pruned(plan: LiftPlan, asked: Collection[str] | None, known: KnownFields) -> LiftPlan:
-    """The lift without what makes only triples whose predicates are none of `asked`.
+    """The lift without the parts for triples with predicates that are not in `asked`.
 
-    The plan itself if that is not certain to leave the same events.
+    The plan itself if that may change the events.
     """
     elements = plan.elements
     if asked is None or not all(isinstance(e, ast.Bind | ast.Filter) for e in elements):

@@ -63,12 +63,12 @@ class RowLifter:
 
     @property
     def filtered(self) -> int:
-        """How many rows had no solution."""
+        """Number of rows without a solution."""
         return self._maker.filtered
 
     @property
     def position(self) -> tuple[int, int]:
-        """Where the lifter stands, for `return_to`."""
+        """The lifter's state, for `return_to`."""
         return self.rows, self.filtered
 
     def return_to(self, position: tuple[int, int]) -> None:

@@ -118,7 +118,7 @@ def dict_table(rows: Sequence[object], fields: Fields) -> Any | None:
 
 
 def _keys(rows: Sequence[dict[object, Any]], fields: Fields) -> dict[str, str] | None:
-    """The key of each wanted field; None if two keys or an object's field may give one of them."""
+    """The key of each wanted field; None if two keys, or an object's field, may have its name."""
     keys: dict[str, str] = {}
     for key in set().union(*rows):
         if type(key) is not str:

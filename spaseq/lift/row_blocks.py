@@ -1,6 +1,7 @@
-"""Rows as readers give them: lines of texts, in chunks and one by one, and blocks of consecutive
-rows: cells, tables, and rows that are not read. Arrow tables and Parquet are columns of cells, by
-type (docs/lift.md#types). Fields whose values have several types are columns of N-Triples texts.
+"""Rows from readers: lines of texts, in chunks and one by one, and blocks of consecutive rows.
+
+A block has cells, tables, or unread rows. Arrow tables and Parquet are columns of cells, by type
+(docs/lift.md#types). Fields whose values have several types are columns of N-Triples texts.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.terms.term import XSD, literal_text
 
 _MICROSECONDS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
-"""By unit: what its numbers are multiplied with and divided by to give microseconds."""
+"""By unit: multiplier and divisor of its numbers for microseconds."""
 
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # days from the epoch to years 1 and 9999
 _DAY = 86_400_000_000  # microseconds

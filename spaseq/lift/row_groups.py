@@ -87,7 +87,7 @@ def _collect(pattern: n.Pattern, triples: list[n.TriplePattern], filters: list[a
 
 
 def _is_local(pattern: n.Pattern) -> bool:
-    """Whether no endpoint is asked."""
+    """Whether no endpoint is used."""
     return isinstance(pattern, n.BGP) or (
         isinstance(pattern, n.Join | n.Filter | n.Union)
         and not (isinstance(pattern, n.Filter) and exists_uses(pattern.expr))
@@ -210,7 +210,7 @@ def bound_of(expr: ast.Expr) -> Bound | None:
 
 
 class GroupUse(Enum):
-    """What is read of a row group."""
+    """The part of a row group that is read."""
 
     ALL = "all fields that are needed"
     TIMES = "the times of events that are in no solution"
@@ -224,9 +224,9 @@ def row_group_runs(
     known: KnownFields,
     asked: Sequence[Sequence[Bound]] | None,
 ) -> Iterator[tuple[GroupUse, list[int], int]]:
-    """(what is read, row groups, number of rows) of runs of a file's `own` row groups.
+    """(the part that is read, row groups, number of rows) of runs of a file's `own` row groups.
 
-    `asked` are bounds of the rows in solutions, of which each such row passes one row of bounds.
+    `asked` has rows of bounds; each row in a solution satisfies one of them.
     """
     metadata = file.metadata
     kinds = {variable_of(field.name): str(field.type) for field in file.schema_arrow}

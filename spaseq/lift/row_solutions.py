@@ -39,7 +39,7 @@ class RowSolutions:
     lists: dict[str, list[Cell]] = field(default_factory=dict)
     bad: dict[int, str] = field(default_factory=dict)
     first: int = 0  # number of the first solution in the stream
-    most: int = 0  # the most solutions that there were at any step
+    most: int = 0  # maximum number of solutions at any step
     lost: dict[tuple[str, str], dict[int, str]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -86,7 +86,7 @@ class SolutionMaker:
     def __init__(
         self, plan: LiftPlan, types: dict[str, str] | None = None, decimal: str = "."
     ) -> None:
-        """`types` gives the type of a field (see `cells`), `decimal` the sign in numbers."""
+        """`types` has the type of a field (see `cells`), `decimal` the sign in numbers."""
         self._plan, self._decimal = plan, decimal
         where = watched_where(plan, decimal)
         self._casts = where.casts

@@ -62,9 +62,9 @@ def table_format(path: str) -> TableFormat | None:
 
 
 def is_table_input(path: str) -> bool:
-    """Whether a path of a stream looks like tables: by its name, or by those that it stands for.
+    """Whether a path of a stream names tables, by its extension or its files'.
 
-    A directory that cannot be read is no table; reading the stream says what is wrong.
+    A directory that cannot be read is no table; reading the stream reports the error.
     """
     given_path = Path(path)
     try:
@@ -131,8 +131,8 @@ class TableFile:
     ) -> Iterator[RowBlock | TableBlock | FilteredRows | TimedRows]:
         """The rows as blocks; bad rows are reported.
 
-        With `columns`, JSON lines become columns as far as they can. If there are `asked` rows,
-        Parquet may give only the times of others.
+        With `columns`, JSON lines become columns where possible. If there are `asked` rows, Parquet
+        may give only the times of others.
 
         Raises:
             InputError: the file cannot be opened, or lacks a field that the lift reads.
@@ -177,10 +177,10 @@ class TableFile:
         return range(count)
 
     def known_fields(self, limits: Limits) -> KnownFields:
-        """What the file says of its columns without reading them.
+        """The known properties of the file's columns, without reading them.
 
         Raises:
-            InputError: it cannot be opened.
+          InputError: it cannot be opened.
         """
         if self.format is not TableFormat.PARQUET:
             return KnownFields()
@@ -300,7 +300,7 @@ class _OpenTable:
                 yield batch.slice(first, thresholds.current.table_rows)
 
     def rows_before(self) -> int:
-        """The rows of the file before those that are read."""
+        """Number of rows of the file before the read ones."""
         if not self._parquet:
             return 0
         metadata = self._reader.metadata

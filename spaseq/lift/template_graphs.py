@@ -47,7 +47,7 @@ class FieldReasons:
         return sorted(names)
 
     def without_value(self, variables: Iterable[str], columns: Columns, row: int) -> str:
-        """What the fields of the first variable are that a solution does not bind.
+        """The fields of the first variable that a solution does not bind, in words.
 
         It begins with a colon, and is empty if there is no such variable, or it has no fields.
         `columns` hold the solutions, `row` is the number of this one.
@@ -79,7 +79,7 @@ def _shown(field: str, cell: str | None) -> str:
 
 
 _OF = {"iri": 3, "bnode": 2, "triple": 1}
-"""How much a term may be: 1 an object, 2 a subject, too, 3 a predicate, too."""
+"""The possible positions of a term: 1 object, 2 also subject, 3 also predicate."""
 
 NO_TIME = -(2**63)
 """The time of a row that has none."""

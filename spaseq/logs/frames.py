@@ -1,4 +1,4 @@
-"""Frames: what a segment of a log consists of. A commit writes one frame with all its records.
+"""Frames, the parts of a segment of a log. A commit writes one frame with all its records.
 
 A frame has a head of 28 bytes and a body. The head has a mark, the body's length, the number of
 indexes that its records take, the first one of them, the CRC-32 of the body, and that of the head
@@ -50,7 +50,7 @@ class Frame:
     end: int
 
     def records(self, begin: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Each record with its first index, but those that end at or before the index `begin`."""
+        """Each record with its first index, without those that end at or before `begin`."""
         body, at, index, end = self.body, 0, self.index, self.index + self.count
         while index < end:
             (length,) = _LENGTH.unpack_from(body, at)

@@ -1,4 +1,4 @@
-"""Messages of a stream: one of them, and blocks of those that came together, as columns."""
+"""Messages of a stream: single ones, and blocks of messages that arrived together, as columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNNUMBERED = -1
 """The offset of a message whose source has no places: the log numbers it, from 1."""
 
 NO_TIME = -(2**63)
-"""The time of a message to which the broker gives none, in a column."""
+"""The time, in a column, of a message without a broker's time."""
 
 MarkChanges = tuple[tuple[str, str], ...]
 """(name, text) of marks; an empty text takes a mark away."""
@@ -23,18 +23,18 @@ MarkChanges = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a source brought.
+    """A message of a source.
 
     Attributes:
         payload: its bytes.
         partition: the partition of the source; 0 if it has none.
-        offset: the place in the partition; it grows, perhaps with gaps. Or it is `UNNUMBERED`.
-        media_type: what the message says that its bytes are; "" if it does not.
-        arrival: when it came, ms since the epoch.
-        time: the time that the broker gives it, ms since the epoch; None if there is none.
+        offset: the position in the partition; it grows, perhaps with gaps. Or it is `UNNUMBERED`.
+        media_type: the media type of the payload; "" if unknown.
+        arrival: time of arrival, ms since the epoch.
+        time: the broker's time, ms since the epoch; None if there is none.
         key: its key, if it has one.
         topic: the topic or subject that it was sent to.
-        marks: those that change with the message. A message that is read from a log has none.
+        marks: the marks that change with the message. A message that is read from a log has none.
     """
 
     payload: bytes
@@ -97,9 +97,8 @@ class JoinedTexts:
 class MessageColumns(Sequence[Message]):
     """Messages in order of arrival, as columns: row i of each belongs to message i.
 
-    The columns are those of `Message`; a message without a time has `NO_TIME`. Slices share their
-    columns' memory. Block and blocks' parts are sequences of messages, for those who want single
-    ones.
+    The columns are the fields of `Message`; a message without a time has `NO_TIME`. Slices share
+    their columns' memory. Blocks and their parts are also sequences of single messages.
     """
 
     payload: JoinedTexts
@@ -219,7 +218,7 @@ class MessageColumns(Sequence[Message]):
         return self.split(np.cumsum(sizes)[:-1])
 
     def split(self, at: Int64s) -> list[MessageColumns]:
-        """The parts that begin with the first message and with those of some numbers."""
+        """The parts that begin with the first message and with the messages of some numbers."""
         bounds = [0, *at.tolist(), len(self)]
         return [self[a:b] for a, b in pairwise(bounds) if a < b]
 
@@ -228,7 +227,7 @@ _NONE = np.empty(0, np.int64)
 
 
 def by_partition(blocks: Sequence[MessageColumns]) -> MessageColumns:
-    """The messages of blocks, those of each partition together and in their order."""
+    """The messages of blocks, partition by partition, in their order."""
     if len(blocks) == 1 and not np.any(blocks[0].partition[1:] < blocks[0].partition[:-1]):
         return blocks[0]
     runs = [run for block in blocks for run in block.runs(block.partition)]

@@ -71,13 +71,13 @@ class SegmentLog:
     One thread appends and commits. Any thread may read what is committed, by a `LogReader`.
 
     Args:
-        directory: the log's own directory, which is made.
-        segment_bytes: the size from which a segment is complete.
-        notes: called when a segment begins, for bytes that are kept in it: what the log's user
-            must know about all records before.
+        directory: the log's directory, which is created.
+        segment_bytes: the size at which a segment is complete.
+        notes: called when a segment begins; returns bytes to keep in it, the state after all
+            earlier records.
 
     Attributes:
-        cut: how many bytes of a torn commit were cut off when the log was opened.
+        cut: number of bytes of a torn commit that were cut off at the opening of the log.
 
     Raises:
         DamagedLog: a segment is missing, or the last one is damaged. Damage in an earlier one is
@@ -110,7 +110,7 @@ class SegmentLog:
     # --- opening ----------------------------------------------------------------------------------
 
     def _found(self) -> list[_Segment]:
-        """The segments in the directory, without what an interrupted begin has left."""
+        """The segments in the directory, without the remains of an interrupted begin."""
         segments = []
         for path in sorted(self.directory.iterdir()):
             if path.name.startswith("."):
@@ -120,7 +120,7 @@ class SegmentLog:
         return segments
 
     def _last_end(self) -> int:
-        """The index after the last record; what was torn is cut."""
+        """The index after the last record; a torn frame is cut."""
         last = self._segments[-1]
         end, size = last.first, last.begin
         with last.path.open("rb") as file:
@@ -157,14 +157,14 @@ class SegmentLog:
         return index
 
     def commit(self) -> int:
-        """Write what was appended; when this returns, it is on disk.
+        """Write the appended records; they are on disk when this returns.
 
         Returns:
             The index that follows the last record.
 
         Raises:
             LogNotWritten: the disk is full or fails. Nothing of the commit is in the log. The
-                records are still handed in: a later commit writes them.
+                records stay appended: a later commit writes them.
         """
         if not self._pending:
             return self._end
@@ -206,7 +206,7 @@ class SegmentLog:
         reader.close()
 
     def discard(self) -> None:
-        """Give up what was appended since the last commit."""
+        """Drop the records appended since the last commit."""
         self._pending.clear()
         self._pending_count = 0
 
@@ -235,7 +235,7 @@ class SegmentLog:
             self._segments.append(_Segment(self._end, path, len(data), len(data)))
 
     def close(self) -> None:
-        """Close the files; what was not committed is given up."""
+        """Close the files; uncommitted records are lost."""
         self.discard()
         self._file.close()
 
@@ -255,7 +255,7 @@ class SegmentLog:
             dropped.path.unlink(missing_ok=True)
 
     def whole_before(self, index: int) -> tuple[int, int]:
-        """What `drop_before` an index would remove: up to which record, and how many bytes."""
+        """The effect of `drop_before`: the index after the last removed record, and the bytes."""
         with self._lock:
             number = bisect_right(self._segments, index, key=lambda each: each.first) - 1
             dropped = self._segments[: max(number, 0)]

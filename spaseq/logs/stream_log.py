@@ -1,10 +1,10 @@
-"""The log of a stream: each message that was accepted, once, with its arrival and its place.
+"""The log of a stream: each accepted message once, with its arrival and its position.
 
-The place is what the source reads from: a partition's number, and an offset in it. The log knows
-the last place of each partition, so a source goes on behind it, whatever its broker believes. The
-messages of a source without places are numbered here. A source whose places are no numbers has
-them in *marks*: names with texts, of which the log knows the last one each. Messages are handed in
-and read in blocks.
+The position in the source is a partition's number, and an offset in it. The log knows the last
+position of each partition, so a source continues after it, whatever the broker's state. The log
+numbers the messages of a source without positions. A source whose positions are no numbers has them
+in *marks*: names with texts, of which the log knows the last one each. Messages are appended and
+read in blocks.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Marks:
 
 
 Entry: TypeAlias = MessageColumns | Partitions | Heartbeat | Marks
-"""What a stream log has."""
+"""The format of a stream log."""
 
 T = TypeVar("T")
 
@@ -139,7 +139,7 @@ def _ints(column: Int64s) -> bytes:
 
 
 def _texts(column: Sequence[bytes | None]) -> bytes:
-    """The sizes of texts, and the texts; one text stands for all rows."""
+    """The sizes of texts, and the texts; one text may be for all rows."""
     sizes = [_NO_TEXT if text is None else len(text) for text in column]
     mark = _SAME if len(column) == 1 else _EACH
     return mark + np.array(sizes, "<i8").tobytes() + b"".join(filter(None, column))
@@ -175,7 +175,7 @@ class _Columns:
         return column * self._count if is_same else column
 
     def rest(self) -> bytes:
-        """What follows the columns."""
+        """The bytes after the columns."""
         return self._record[self._at :]
 
 
@@ -267,7 +267,8 @@ class StreamLog:
         self.log.append([Heartbeat(partition, time).to_bytes()])
 
     def append(self, messages: Sequence[Message], arrival: int | None = None) -> int:
-        """Hand in messages for the next `commit`, but those that are in the log; how many are new.
+        """Append messages for the next `commit`, without those already in the log; return the
+        number of new ones.
 
         A message is in the log if its partition has one with the same or a later offset. They get
         the `arrival` (ms), if it is given. All messages are `UNNUMBERED`, or none.
@@ -320,7 +321,7 @@ class StreamLog:
         return new
 
     def commit(self) -> int:
-        """Write what was appended; see `SegmentLog.commit`."""
+        """Write the appended messages; see `SegmentLog.commit`."""
         end = self.log.commit()
         self._places.update(self._pending)
         self._pending.clear()
@@ -330,7 +331,7 @@ class StreamLog:
         return end
 
     def discard(self) -> None:
-        """Give up what was appended since the last commit."""
+        """Drop the messages appended since the last commit."""
         self.log.discard()
         self._pending.clear()
         self._pending_marks.clear()
@@ -369,7 +370,7 @@ class StreamLog:
         self.log.close()
 
     def _notes(self) -> bytes:
-        """The places of all messages before a segment; those of its own commit are not in it."""
+        """The positions of all messages before a segment, without its first commit."""
         places = sorted(self._places.items())
         notes = [self._partitions, places, self._marks, self.last_arrival]
         return json.dumps(notes).encode()

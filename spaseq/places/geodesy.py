@@ -6,8 +6,8 @@ at distance 0: the nearest place on such a line is found by geodesics to it.
 
 A buffer is the places within a distance of a shape. The shape's outline is cut into short pieces.
 Each is buffered in a plane around it that keeps distances from its middle, and comes back as
-longitudes and latitudes; their union is the buffer. What crosses the date line is cut there, and
-what holds a pole reaches up to it.
+longitudes and latitudes; their union is the buffer. A buffer across the date line is cut there, and
+one around a pole reaches up to it.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ def _between(first: Any, second: Any) -> float:
 
 
 def _short_distances(points: Any, shapes: Any) -> Float64s:
-    """The distances (m) between points and other shapes [n]; NaN for those that are not short.
+    """The distances (m) between points and other shapes [n]; NaN for long distances.
 
-    The nearest place is looked for in a plane whose scale is that of the point, and again with the
-    scale halfway.
+    The nearest point is found in a plane whose scale is that of the point, and again with the scale
+    halfway.
     """
     metres = np.full(len(points), np.nan)
     metres[shapely.intersects(shapes, points)] = 0.0
@@ -226,7 +226,7 @@ def _along(start: Float64s, end: Float64s, share: Float64s) -> Float64s:
 
 
 def _lowest(at: Float64s, values: Float64s) -> Float64s:
-    """Where parabolas through three equally distant places [3, n] are lowest, between these."""
+    """The minima of parabolas through three equally distant points [3, n], between these."""
     low, middle, high = values
     bend = low - 2 * middle + high
     with np.errstate(divide="ignore", invalid="ignore"):

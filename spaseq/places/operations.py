@@ -2,8 +2,8 @@
 
 A result is the N-Triples text of a literal, or a bool, int or float.
 
-What is planar (hulls, boxes, set operations) is computed in the plane of the first argument, as the
-standard says; what has a unit of length is computed on WGS 84.
+Planar functions (hulls, boxes, set operations) use the plane of the first argument, as the standard
+requires; functions with a unit of length use WGS 84.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def holds(test: Relation, first: Any, second: Any, none: Any) -> Any:
 
 
 class PlaceIndex:
-    """An index over geometries, with a tree for each plane that it is asked in."""
+    """An index over geometries, with a tree for each plane of its queries."""
 
     def __init__(self, geometries: GeometryColumn) -> None:
         self._own = geometries

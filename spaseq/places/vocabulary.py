@@ -1,7 +1,8 @@
-"""The functions of GeoSPARQL 1.1 by name: how many arguments they take, and what they give; and its
-units of measure: how many metres one of them is on the ground.
+"""The functions of GeoSPARQL 1.1 by name, with their arguments and results; and its units of
+measure.
 
-A degree or radian is an angle at the centre of a sphere with the earth's mean radius.
+A unit has its length on the ground in metres. A degree or radian is an angle at the centre of a
+sphere with the earth's mean radius.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ MEANINGS: Mapping[str, str] = {
     **_OF_TWO,
     **_OF_ONE,
 }
-"""What each function gives, by its name in the namespace `geof:`."""
+"""The result of each function, by its name in the namespace `geof:`."""
 
 ARITIES: Mapping[str, tuple[int, int]] = {
     **dict.fromkeys(_RELATIONS, (2, 2)),
@@ -117,7 +118,7 @@ AGGREGATES: Mapping[str, str] = {
     "aggCentroid": "the centre of all geometries",
     "aggConvexHull": "the convex hull of all geometries",
 }
-"""What each set function gives."""
+"""The result of each set function."""
 
 AGGREGATE_IRIS: Final = frozenset(GEOF + name for name in AGGREGATES)
 

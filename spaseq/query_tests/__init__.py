@@ -1,5 +1,5 @@
-"""Tests of queries in TOML files: events step by step, and the answers that each step makes final.
+"""Tests of queries in TOML files: events step by step, and the answers that become final.
 
-`case_file` reads and checks a file, `case_run` runs its tests and reports
-what came out, `case_nodes` compares answers.
+`case_file` reads and checks a file, `case_run` runs its tests and reports the outcomes,
+`case_nodes` compares answers.
 """

@@ -1,4 +1,4 @@
-"""Reads `*.test.toml` files; all mistakes of a file are told at once, each with its line."""
+"""Reads `*.test.toml` files; all mistakes of a file are reported at once, each with its line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a test file says, checked, and whether answers of a query are the ones that it expects."""
+"""The checked contents of a test file, and the comparison of expected and found answers."""
 
 from __future__ import annotations
 
@@ -41,12 +41,13 @@ class QueryTestStep:
     """Events at a time, or a wait.
 
     Attributes:
-        line: where it stands in the file.
-        at_ms: the time of the events, milliseconds since the epoch; None: that of the step before.
-        wait_ms: how long time passes; None if the step has events.
+        line: its line in the file.
+        at_ms: the time of the events, milliseconds since the epoch; None: the time of the step
+            before.
+        wait_ms: the time that passes; None if the step has events.
         stream: the name of the stream, or its IRI; "" for a wait.
         events: graphs in Turtle, or rows.
-        answers: the ones that must have become final by this step; None if nobody looks.
+        answers: the answers that must have become final by this step; None if not checked.
     """
 
     line: int
@@ -111,10 +112,10 @@ def shown(value: object) -> str:
 def unpaired(
     expected: Sequence[ExpectedAnswer], answers: Sequence[Match], prefixes: Mapping[str, str]
 ) -> tuple[list[ExpectedAnswer], list[Match]]:
-    """The expected answers that did not come, and the answers that nothing expects.
+    """The expected answers that did not come, and the unexpected answers.
 
-    Each answer stands for one expected answer at most. Among several ways to pair them, one with
-    the most pairs counts, so an expected answer that names few variables takes none from another.
+    Each answer matches at most one expected answer. A maximum matching counts, so an expected
+    answer that names few variables takes none from another.
 
     Args:
         expected: in any order.
@@ -148,7 +149,7 @@ def _fits(want: ExpectedAnswer, got: Match, prefixes: Mapping[str, str]) -> bool
 
 
 def same_value(want: object, got: Term, prefixes: Mapping[str, str]) -> bool:
-    """Whether a term is what a value of TOML says.
+    """Whether a term equals a value of TOML.
 
     A text is an IRI (whole, in `<>`, or prefixed), the text of a literal, or a term in N-Triples.
     Numbers, truth values and times are compared by value.
@@ -175,7 +176,7 @@ def same_value(want: object, got: Term, prefixes: Mapping[str, str]) -> bool:
 
 
 def _texts(term: Term) -> tuple[str, ...]:
-    """The ways to write a term, but for prefixed names."""
+    """The forms of a term, without prefixed names."""
     match term.kind:
         case "iri":
             return term.n3(), term[1:-1]

@@ -37,13 +37,13 @@ _WIDTH = 80
 
 @record
 class TestOutcome:
-    """How a test ended.
+    """The outcome of a test.
 
     Attributes:
-        test: which test.
-        seconds: how long it took.
-        failure: what differs, in lines; "" if it passed.
-        line: of the file, where it failed.
+        test: the test.
+        seconds: its duration.
+        failure: the differences, in lines; "" if it passed.
+        line: the line of the failure in the file.
     """
 
     test: QueryTest
@@ -53,7 +53,7 @@ class TestOutcome:
 
 
 class _Difference(Exception):
-    """What differs from a test's expectation, and the line that says it."""
+    """A difference from a test's expectation, and the line of the expectation."""
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(text)
@@ -89,7 +89,7 @@ class _Bench:
         self._seen = 0
 
     def run(self) -> None:
-        """Run the steps; `_Difference` at the first that gives other answers than expected."""
+        """Run the steps; `_Difference` at the first with other answers than expected."""
         steps = self._test.steps
         for number, step in enumerate(steps):
             following = steps[number + 1] if number + 1 < len(steps) else None
@@ -122,7 +122,7 @@ class _Bench:
     def _goes_on(self, following: QueryTestStep | None) -> bool:
         """Whether the next step has events at the end of a wait.
 
-        Otherwise the wait makes final what ends with it, too.
+        Otherwise answers that end with the wait become final, too.
         """
         if following is None or following.wait_ms is not None:
             return False
@@ -229,7 +229,7 @@ def progress_line(path: Path, outcomes: Sequence[TestOutcome]) -> str:
 
 
 def failures(path: Path, outcomes: Sequence[TestOutcome]) -> Iterator[str]:
-    """Each failed test of a file: its name, its place, and what differs."""
+    """Each failed test of a file: its name, its place, and the differences."""
     for outcome in outcomes:
         if outcome.failure:
             yield f" {outcome.test.name} ".center(_WIDTH, "_")
@@ -247,7 +247,7 @@ def heading(text: str) -> str:
 
 
 def summary_line(outcomes: Sequence[TestOutcome], seconds: float) -> str:
-    """How many tests failed and passed, and how long all took."""
+    """The numbers of failed and passed tests, and the duration."""
     failed = sum(bool(outcome.failure) for outcome in outcomes)
     counts = ((failed, "failed"), (len(outcomes) - failed, "passed"))
     text = ", ".join(f"{count} {what}" for count, what in counts if count)

@@ -84,7 +84,7 @@ def _nodes(
 
 
 def _place(path: tuple[Hashable, ...], order: Mapping[tuple[Hashable, ...], int]) -> list[int]:
-    """Where a node stands: after the nodes around it, in the order of their first use."""
+    """The sort key of a node: after the nodes around it, in the order of their first use."""
     least = 2 if path[0] in ("stream", "gpm") else 1
     stages = ("stream", "ingest", "gpm", "graph patterns", "sort", "sequence")
     lead = stages.index(str(path[0]))

@@ -1,4 +1,4 @@
-"""What a query becomes, in every format: text, JSON, Mermaid, DOT and SVG."""
+"""The explanation of a query, in every format: text, JSON, Mermaid, DOT and SVG."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Explanation:
     """The plan of a query, and its automaton as a picture; a notebook shows both.
 
     With `full` the text and the JSON also have the canonical text, the syntax tree and the algebra.
-    `rate` is the number of solutions per second for which the memory is estimated. `measures` are
-    those of a run, if there was one. `lifts` are the lifts of streams, by their IRI.
+    `rate` is the number of solutions per second for the estimate of memory. `measures` are the
+    measures of a run, if there was one. `lifts` are the lifts of streams, by their IRI.
     """
 
     plan: QueryPlan
@@ -146,10 +146,10 @@ class Explanation:
 def together(shown: Sequence[Explanation], form: str) -> str:
     """The explanations of several queries as one text, or as a JSON array.
 
-    The text says what the queries have in common, and has each query below its name.
+    The text has the common parts of the queries, and each query below its name.
 
     Raises:
-        UsageError: a picture of several queries is asked for.
+        UsageError: a picture of several queries is not possible.
     """
     if len(shown) == 1:
         return shown[0].to(form)

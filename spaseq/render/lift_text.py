@@ -19,7 +19,7 @@ from spaseq.render.query_words import variables_text
 
 
 def lift_text(plan: QueryPlan, lifts: Sequence[tuple[str, LiftPlan]]) -> str:
-    """What is made of the rows of each lifted stream, by its IRI."""
+    """The use of the rows of each lifted stream, by its IRI."""
     return "\n".join(line for iri, lift in lifts for line in _of_stream(plan, iri, lift))
 
 

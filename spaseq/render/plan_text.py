@@ -38,7 +38,7 @@ The other evaluators need less.
 
 
 def memory_text(plan: QueryPlan, rate: float | None = None) -> str:
-    """The most memory that the solutions of the window need in stage 2, in words.
+    """Maximum memory of the solutions of the window in stage 2, in words.
 
     `rate` is the number of solutions per second; without it the text is a formula.
     """
@@ -87,7 +87,7 @@ def _inputs(plan: QueryPlan, words: QueryWords) -> Iterator[str]:
         yield f"answers    {identity.name}{registered if identity.register else ''}"
     else:
         yield f"maintains  <{plan.maintained}>, and has no answers"
-    streams = plan.outer_streams  # the streams of changes stand behind them
+    streams = plan.outer_streams  # the streams of changes come after them
     given = (column[: len(streams)] for column in (inputs.stream_names, inputs.predicates))
     for iri, name, predicates in zip(streams, *given, strict=True):
         yield f"stream     {name} <{iri}>"
@@ -124,7 +124,9 @@ def _inputs(plan: QueryPlan, words: QueryWords) -> Iterator[str]:
 
 
 def window_gpms(plan: QueryPlan, window: int) -> Iterator[tuple[str, str | None]]:
-    """(GPM on a window, why it is evaluated anew at each close); None if its groups are kept."""
+    """(GPM on a window, the reason why it is evaluated anew at each close); None if its groups are
+    kept.
+    """
     kept = {each.gpm for each in plan.patterns.kept}
     for number, gpm in enumerate(plan.patterns.gpms):
         if any(source.window == window for source in gpm.windows):
@@ -149,7 +151,7 @@ def _kept_text(plan: QueryPlan, gpm: str) -> str:
 
 
 def _content(plan: QueryPlan, content: int, words: QueryWords) -> str:
-    """What stage 2 keeps of the events of a window."""
+    """The content that stage 2 keeps of the events of a window."""
     kept = plan.patterns.contents[content].predicates
     read = None if kept is None else tuple(text[1:-1] for text in kept)
     return f"its events, with the triples of {_predicates(read, words)}"
@@ -205,7 +207,9 @@ def pushed_text(plan: QueryPlan) -> str:
 
 
 def _partition_needs(plan: QueryPlan, gpm: GpmPlan, schema: Schema | None) -> str | None:
-    """What needs columns where a GPM may leave PARTITION BY unbound; None if nothing does."""
+    """The part that needs columns where a GPM may leave PARTITION BY unbound; None if there is
+    none.
+    """
     if not {*plan.sequence.partition} <= {*gpm.variables}:
         return "it leaves PARTITION BY unbound"
     each = (

@@ -31,7 +31,7 @@ _QUANTIFIERS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
 
 @record
 class QueryWords:
-    """Writes what a plan holds with the prefixes of a query."""
+    """Writes the parts of a plan with the prefixes of a query."""
 
     prologue: ast.Prologue
 
@@ -96,7 +96,7 @@ def _filters(pattern: Pattern) -> Iterator[ast.Expr]:
 
 
 def _named(node: ast.Node, names: Mapping[str, ast.Node]) -> ast.Node | None:
-    """What a variable stands for; None for other nodes."""
+    """The term of a variable; None for other nodes."""
     return names.get(node.name) if isinstance(node, ast.Var) else None
 
 
@@ -111,7 +111,7 @@ def duration_text(ms: int) -> str:
 
 
 def window_text(window: Window) -> str:
-    """What stands after WITHIN.
+    """The text after WITHIN.
 
     >>> window_text(Tumbling(3_600_000, 60_000))
     '1 HOURS TUMBLING FROM 1970-01-01T00:01:00Z'

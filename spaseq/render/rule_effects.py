@@ -1,5 +1,7 @@
-"""In words: what each rule of the planner has changed in a plan, and what several queries of a run
-have in common: families, their indexes, and graph patterns.
+"""In words: the effects of the planner's rules on a plan, and the common parts of several queries
+of a run.
+
+The common parts are families, their indexes, and graph patterns.
 """
 
 from __future__ import annotations
@@ -27,16 +29,16 @@ from spaseq.plan.rules import RULES, name_of
 from spaseq.render.query_words import QueryWords, variables_text
 
 Effect: TypeAlias = Callable[[QueryPlan], Iterable[str]]
-"""What a rule has changed, judged from the plan after all rules; nothing if it changed nothing."""
+"""The effects of a rule, judged from the plan after all rules; nothing if there are none."""
 
 _PARAMETER = re.compile(r"\??_:#\d+")
 
 _MOST = 10
-"""The most patterns that are listed."""
+"""Maximum number of patterns that are listed."""
 
 
 def effects(plan: QueryPlan) -> Iterator[tuple[str, list[str]]]:
-    """(name of a rule, what it has changed) for each rule that has changed something."""
+    """(name of a rule, its effect) for each rule with an effect."""
     for name in map(name_of, RULES):
         if name not in plan.disabled:
             changes = list(EFFECTS[name](plan))
@@ -117,7 +119,7 @@ def _pushed_predicates(plan: QueryPlan) -> Iterator[str]:
 
 
 def _virtual_triples(plan: QueryPlan) -> tuple[str, ...]:
-    return ()  # a plan knows no lifts; `lift_text` says what the rule does to a lifted stream
+    return ()  # a plan knows no lifts; `lift_text` describes the effect on a lifted stream
 
 
 def _rare_triples_first(plan: QueryPlan) -> Iterator[str]:
@@ -209,7 +211,7 @@ EFFECTS: Mapping[str, Effect] = MappingProxyType(
 
 
 def together_text(plans: Sequence[QueryPlan], words: Sequence[QueryWords]) -> str:
-    """What is evaluated as one when the queries run together; `words` are those of each query."""
+    """The units of queries that run together; `words` belong to the queries."""
     families = families_of(plans)
     alone = len(plans) - sum(len(family.members) for family in families)
     lines = [f"queries    {len(plans):,}: {_counted(len(families), alone)}"]
@@ -241,7 +243,7 @@ def _counted(families: int, alone: int) -> str:
 
 
 def _family(family: Family, plans: Sequence[QueryPlan], words: QueryWords) -> Iterator[str]:
-    """A family's members and, GPM by GPM, how an event finds those that it matches."""
+    """A family's members and, GPM by GPM, how an event finds the matching ones."""
     titles = [plans[n].identity.title for n in family.members]
     named = ", ".join(titles[:2]) + (f" and {len(titles) - 2:,} more" if len(titles) > 2 else "")
     used = sum(1 for owners in family.owners if owners)
@@ -262,7 +264,7 @@ def _family(family: Family, plans: Sequence[QueryPlan], words: QueryWords) -> It
 
 
 def _joined(joint: JointPlan) -> str:
-    """How many families are matched together."""
+    """The number of families that are matched together."""
     gpms, tables = len({(f, g) for f, g, _ in joint.origins}), len(joint.plan.patterns.gpms)
     several = f"{tables:,} joint {'table' if tables == 1 else 'tables'} of constants"
     return (
@@ -272,7 +274,7 @@ def _joined(joint: JointPlan) -> str:
 
 
 def _templates(plans: Sequence[QueryPlan]) -> Iterator[str]:
-    """How many templates the GPMs of queries by themselves have."""
+    """The number of templates of the GPMs of single queries."""
     together = [plan for plan in plans if plan.is_stateless]
     if len(together) < thresholds.current.template_queries:
         return
@@ -304,7 +306,7 @@ def _shown(text: str) -> str:
 
 
 def _patterns(plans: Sequence[QueryPlan], words: Sequence[QueryWords]) -> Iterator[str]:
-    """How many graph patterns there are, and which ones several GPMs share.
+    """The number of graph patterns, and the patterns that several GPMs share.
 
     A family's GPM has the pattern of its members, with variables for constants.
     """

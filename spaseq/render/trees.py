@@ -1,4 +1,6 @@
-"""What a query becomes as readable text: any tree of frozen dataclasses, and the G-NFA."""
+"""Readable text of syntax tree, algebra and automaton: any tree of frozen dataclasses, and the
+G-NFA.
+"""
 
 from __future__ import annotations
 
@@ -183,7 +185,7 @@ def _passing(edge: Edge | Acceptance) -> str:
 
 
 def _bounds(bounds: RepeatBounds) -> str:
-    """What a counter allows.
+    """The bounds of a counter, in words.
 
     >>> _bounds(RepeatBounds(2, 1000)), _bounds(RepeatBounds(5, None))
     ('again below 1,000, exit from 2 on', 'again always, exit from 5 on')

@@ -25,7 +25,7 @@ _RECENT = 2000
 _AT_ONCE = 1000
 
 PAUSE_S = 15.0
-"""After so long without an answer a comment is sent, so that nobody thinks that all is over."""
+"""Seconds without an answer after which a comment is sent, as a sign of life."""
 
 SLOW_S = 60.0
 """A subscriber that takes nothing for so long is disconnected."""
@@ -39,8 +39,8 @@ _HEADERS = [
 class _RecentAnswers:
     """The newest answers of a query that has subscribers.
 
-    `last` is the id of the newest one, and `before` that of the one before those that are kept;
-    None stands for none at all.
+    `last` is the id of the newest one, and `before` the id of the last one dropped; None if there
+    is none.
     """
 
     def __init__(self, last: str | None) -> None:
@@ -146,18 +146,18 @@ class AnswerFeed:
     ) -> AsyncGenerator[Sequence[tuple[str, str]] | None]:
         """(id, line) of the answers of a query after one, as they come.
 
-        After each pause without any, it gives none. It ends when the server stops, and with a None
-        when the query goes, or if it is not there.
+        After each pause without any, it yields none. It ends when the server stops, and with a None
+        when the query is removed, or does not exist.
 
         Raises:
-            AnswerGone: the subscriber is so slow that answers which it has not got have gone.
+            AnswerGone: the subscriber is so slow that answers were dropped before it got them.
         """
         recent = self._queries.get(name)
         if recent is None:
             recent = _RecentAnswers(await self.last(name))
             recent = self._queries.setdefault(name, recent)
         recent.subscribers += 1
-        self._told.set()  # answers may have come since the last one was asked for
+        self._told.set()  # answers may have come since the last request
         try:
             while not self.closed:
                 changed, ended = recent.changed, recent.ended
@@ -192,7 +192,7 @@ async def _is_set(event: asyncio.Event, seconds: float) -> bool:
 
 
 class Subscribable(Protocol):
-    """What has answers for subscribers, as `AnswerFeed.subscribe` documents it."""
+    """An object with answers for subscribers, as `AnswerFeed.subscribe` documents it."""
 
     def subscribe(
         self, name: str, after: str | None, pause_s: float, is_there: bool

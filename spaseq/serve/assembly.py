@@ -82,12 +82,12 @@ def listen_of(configuration: Configuration) -> str:
 def parts_of(
     configuration: Configuration, directory: Path, engine: EngineMaker = LiveEngine
 ) -> ServerParts:
-    """What a server is made of; nothing runs yet.
+    """The parts of a server; nothing runs yet.
 
     Args:
-        configuration: as it was read.
-        directory: where the configuration is.
-        engine: makes what evaluates the queries.
+        configuration: the parsed configuration.
+        directory: the directory of the configuration.
+        engine: makes the engine that evaluates the queries.
 
     Raises:
         SpaseqError: a lift, a context, a knowledge base, the token or a certificate is wrong.
@@ -204,7 +204,7 @@ def _posted(stream: LiveStream) -> PostedStream:
 
 
 def _sink(name: str, table: Mapping[str, Any]) -> SinkSettings:
-    # What is old news to people is not to files, databases and brokers.
+    # Old news for people is not old for files, databases and brokers.
     past = table.get("past", scheme_of(table["to"]) not in ("http", "https", "smtp", "smtps"))
     queries = tuple(table.get("queries", ("*",)))
     terms = Terms(queries, table.get("keep", 86_400_000), past=past)
@@ -253,11 +253,11 @@ class _Reasons:
         self._run, self._streams = run, streams
 
     def __call__(self, query: QueryView, event: str | None) -> Report:
-        """The report on a query, or on an event that none of its answers holds.
+        """The report on a query, or on an event that is in none of its answers.
 
-        The report on a query looks at the events that it has seen, and counts the answers that are
-        certain. If it reads what other queries make, or is about an event, it looks at all events
-        that are logged, as if they were all.
+        The report on a query covers the events that it has seen, and counts the certain answers. If
+        it reads the results of other queries, or is about an event, it covers all logged events, as
+        if there were no others.
         """
         asked = None if event is None else AskedEvent(event, 0)
         others = [view for view in self._run.queries() if view.name != query.name]

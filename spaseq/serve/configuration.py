@@ -54,7 +54,7 @@ def read_configuration(
     Args:
         path: the file; relative paths in it are relative to its directory.
         environment: the values of `${NAME}`.
-        server: values that go before those of the table `[server]`.
+        server: values that override the table `[server]`.
 
     Raises:
         InputError: the file cannot be read, or is no UTF-8.
@@ -149,7 +149,7 @@ class _TomlChecks:
     def _named(
         self, name: str, tables: Table, keys: Mapping[str, str], needed: str
     ) -> dict[str, Table]:
-        """Tables of one kind, each under a name; each has the needed key."""
+        """Tables of one kind, each under a name; each has the required key."""
         by_name = {}
         for each, value in tables.items():
             key_path = (name, each)

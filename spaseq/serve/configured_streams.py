@@ -74,7 +74,7 @@ def stream_of(name: str, table: Mapping[str, Any]) -> LiveStream:
 
 @dataclass(frozen=True, slots=True)
 class RecordedStreams:
-    """What a replay needs of a server's configuration.
+    """The part of a server's configuration that a replay needs.
 
     Attributes:
         streams: the streams; they have no sources.

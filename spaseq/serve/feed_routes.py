@@ -1,4 +1,4 @@
-"""Requests about the answers of all queries: the feed, and who has taken note of what."""
+"""Requests about the answers of all queries: the feed, and acknowledgements."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _BODY = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """The answers of the queries that a glob matches, with a severity if one is asked for.
+    """The answers of the queries that match a glob, with the given severity, if any.
 
-    If it `tells`, each answer has what its events said.
+    With `tells`, each answer has the statements of its events.
     """
 
     state: ServerState
@@ -81,7 +81,7 @@ class Feed:
                 yield ()
 
     def _heads(self) -> dict[str, Mapping[str, str]]:
-        """What the comments at the head of each query say."""
+        """The metadata in the comments at the head of each query."""
         return {name: head_comments(text) for name, text in self.state.run.texts().items()}
 
     def _line(

@@ -1,4 +1,4 @@
-"""Who may ask what: known hosts and origins, tokens, and what each token allows."""
+"""Access control: known hosts and origins, tokens, and the scopes of each token."""
 
 from __future__ import annotations
 
@@ -34,33 +34,33 @@ _HEADERS = {
 """Headers of all responses that do not set them."""
 
 SCOPES = ("read", "events", "queries", "kb", "acknowledge")
-"""What a token may allow."""
+"""The scopes of a token."""
 
 WHO = "spaseq.who"
-"""The key of a request's scope that has the name of who asks."""
+"""The key of a request's scope that has the name of its sender."""
 
 _TOKEN_LINE = re.compile(r"(?:([A-Za-z0-9_.@-]{1,100})[ \t]*(?:\(([^()]*)\))?[ \t]*:[ \t]+)?(\S+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token: the name of who has it, its text, and what it allows (None: everything)."""
+    """A token: the name of its owner, its text, and its scopes (None: all)."""
 
     name: str
     text: str = field(repr=False)
     scopes: frozenset[str] | None = None
 
     def allows(self, scope: str) -> bool:
-        """Whether a request that needs a scope may come with it."""
+        """Whether the token allows a request that needs a scope."""
         return self.scopes is None or scope in self.scopes
 
     def session(self) -> str:
-        """What the cookie holds: it follows from the token, and does not give it away."""
+        """The value of the cookie: derived from the token, without revealing it."""
         return hmac.new(self.text.encode(), b"spaseq page", hashlib.sha256).hexdigest()
 
 
 NOBODY = Token("local", "")
-"""Who asks a server without tokens."""
+"""The name of the sender for a server without tokens."""
 
 
 def tokens_of(text: str) -> tuple[Token, ...]:
@@ -94,7 +94,7 @@ def tokens_of(text: str) -> tuple[Token, ...]:
 
 
 def needed_scope(method: str, path: str) -> str:
-    """What a token must allow for a request."""
+    """The scope that a request needs."""
     if method in ("GET", "HEAD"):
         return "read"
     if path.startswith("/streams/"):
@@ -106,7 +106,7 @@ def needed_scope(method: str, path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The rules of who may ask.
+    """The rules of access.
 
     Attributes:
         listen: the host that the server listens on.
@@ -121,11 +121,11 @@ class Access:
     secure: bool = False
 
     def check(self, scope: Scope) -> str:
-        """Check a request; the name of who asks.
+        """Check a request; return the name of its sender.
 
         Raises:
-            Refused: it is for another server, from a page of another one, has no token, or one
-                that does not allow it.
+          Refused: it is for another server, comes from a foreign page, has no token, or one without
+              the scope.
         """
         headers = Headers(scope=scope)
         served_at, client = scope.get("server"), scope.get("client")
@@ -154,7 +154,7 @@ class Access:
         return token.name
 
     def admitted(self, given: str) -> Token | None:
-        """Whose token a text is; None if it is nobody's."""
+        """The name of the owner of a token's text; None if it is no token."""
         if not self.tokens:
             return NOBODY
         fitting = [token for token in self.tokens if _equal(given, token.text)]

@@ -1,6 +1,7 @@
-"""What a server writes down: log lines, one for each event, with its time and level, as text or as
-JSON; who did what, as an audit trail, and the versions of the queries, in files of the data
-directory.
+"""The records of a server: log lines with time and level, as text or JSON; the audit trail; query
+versions.
+
+The audit trail and the versions are files of the data directory.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _LOGGERS = ("spaseq", "uvicorn")
 What: TypeAlias = Literal[
     "put", "delete", "edit", "rollback", "pause", "enable", "start", "kb", "acknowledge"
 ]
-"""What a line of the audit trail can be about."""
+"""The kinds of lines of the audit trail."""
 
 BY_FILE, BY_SERVER = "file", "server"
 """Who it was, if it was no request."""
@@ -67,12 +68,12 @@ def log_to_stderr(form: str) -> None:
 
 
 def digest_of(text: str | None) -> str | None:
-    """The hash of what a line is about; None if there was nothing."""
+    """The hash of a line's text; None if there was none."""
     return None if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
 class Audit:
-    """`audit.jsonl`: it begins anew at 64 MB, and the last ten stay. Any thread may write."""
+    """`audit.jsonl`: at 64 MB a new file begins, and the last ten stay. Any thread may write."""
 
     def __init__(self, directory: Path) -> None:
         self._path, self._lock = directory / "audit.jsonl", threading.Lock()
@@ -83,9 +84,9 @@ class Audit:
         """Write a line; it is on disk when this returns.
 
         Args:
-            who: did it.
-            what: was done.
-            target: to what.
+            who: the name of the actor.
+            what: the kind of the action.
+            target: its object.
             before: the text that was there.
             after: the text that is there now.
 
@@ -143,7 +144,7 @@ class Versions:
 
 
 class Acknowledgements:
-    """Which answers somebody has taken note of, in `acknowledged.jsonl`; any thread may use it."""
+    """The acknowledged answers, in `acknowledged.jsonl`; any thread may use it."""
 
     def __init__(self, directory: Path) -> None:
         self._path, self._lock = directory / "acknowledged.jsonl", threading.Lock()

@@ -23,7 +23,7 @@ from spaseq.errors import InputError, UsageError
 from spaseq.serve.configuration import address_of
 
 HEAD_S = 10.0
-"""How long a client may take for the head of a request."""
+"""Maximum time of a client for the head of a request."""
 
 _BACKLOG = 2048
 """Most connections that are taken at once, before they are counted; fewer if files are few."""
@@ -111,10 +111,10 @@ class HttpServer(uvicorn.Server):
 
 
 def bound_socket(listen: str) -> socket.socket:
-    """A socket that listens on HOST:PORT; nobody is served yet.
+    """A socket that listens on HOST:PORT; no request is served yet.
 
     Raises:
-        UsageError: the address is none, or is not free.
+        UsageError: the address is invalid, or is not free.
     """
     host, port = address_of(listen)
     try:
@@ -182,12 +182,12 @@ def more_connections() -> None:
 
 
 def most_connections() -> int:
-    """How many connections may be open: three quarters of the files that the process may have."""
+    """Maximum number of open connections: three quarters of the process's limit on files."""
     return _most_files() - _most_files() // 4
 
 
 def _most_files() -> int:
-    """How many files the process may have open, or a million if nobody says."""
+    """The limit on open files of the process, or a million if there is none."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource  # not on Windows
 
@@ -198,7 +198,7 @@ def _most_files() -> int:
 
 
 class _Refusals:
-    """Tells what is refused, at most once a minute."""
+    """Reports refused requests, at most once a minute."""
 
     def __init__(self) -> None:
         self._told = -_TELL_S

@@ -1,6 +1,6 @@
-"""Events in the logs of their streams: the events of answers' traces are found there, what an
-answer used of the knowledge base is looked up when somebody asks, and what is still in a log is a
-source that ends: for `why`.
+"""Events in the logs of their streams: the events of answers, and bounded sources for `why`.
+
+The knowledge of an answer is looked up on request.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from spaseq.sinks.answer_json import answer_id
 from spaseq.sources.base import Source, Split
 
 _READ_MESSAGES = 2000
-"""How many messages of the end of a log are read for events without names."""
+"""Number of messages of the end of a log that are read for events without names."""
 
 _READ_BYTES = 64 * 2**20
-"""How much of the end of a stream's log is looked through for events."""
+"""Bytes of the end of a stream's log that are searched for events."""
 
 _LIMITS = replace(DEFAULT_LIMITS, timeout_s=5.0)
 
 
 class FoundEvent(NamedTuple):
-    """When an event arrived, ms since the epoch, and the event as a batch of its own."""
+    """The arrival of an event, ms since the epoch, and the event as a batch."""
 
     arrived: int
     event: EventBatch
@@ -76,7 +76,7 @@ class TraceEvents:
     newest: Callable[[str, int], Iterator[Sequence[Message]]]
 
     def find(self, trace: Iterable[TraceItem], most_bytes: int) -> dict[TraceItem, FoundEvent]:
-        """The events that the logs still have, among so many bytes at the end of each."""
+        """The events that the logs still have, among some bytes at the end of each."""
         named = defaultdict[str, dict[str, list[TraceItem]]](lambda: defaultdict(list))
         unnamed = defaultdict[str, list[TraceItem]](list)
         for item in trace:
@@ -134,7 +134,7 @@ class TraceEvents:
 def _with_names(
     messages: Sequence[Message], names: Collection[str], reading: MessageReading
 ) -> Iterator[tuple[str, FoundEvent]]:
-    """The events with some names among those of messages."""
+    """The events with some names, from messages."""
     ends = [name[max(name.rfind("/"), name.rfind("#")) + 1 :].encode() for name in names]
     for message in messages:
         if not any(end in message.payload for end in ends):  # most messages are not read
@@ -163,15 +163,15 @@ def _of_times(
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvents(Source):
-    """What a run has logged of one stream, without events that were late.
+    """The logged events of one stream of a run, without late ones.
 
     Attributes:
         stream: the stream's IRI.
         events: makes the events of messages, as the run does.
         records: the logged messages from one place to another.
-        delay_ms: how late an event may be.
+        delay_ms: maximum delay of an event.
         place: messages before it are read for the clocks only.
-        since: so are events before this time (ms), if there is one.
+        since: events before this time (ms), if given, are also read for the clocks only.
     """
 
     stream: str

@@ -1,4 +1,4 @@
-"""Events that come in the body of a request: what is an event of it, and what goes into the log.
+"""Events in the body of a request, their messages for the log, and the kept replies.
 
 Replies to requests with an `Idempotency-Key`, which may come again, are kept. A reply goes into the
 log of its stream together with the events. So it is known again after a restart.
@@ -78,12 +78,12 @@ MessageReading = Callable[[Sequence[Message], OnBad], Iterator[EventBatch]]
 
 @dataclass(frozen=True, slots=True)
 class PostedBody:
-    """What is in the body of a request.
+    """The contents of the body of a request.
 
     Attributes:
         messages: they go into the log.
-        events: what is known of their events.
-        bad: what is no event, for the reply.
+        events: their events.
+        bad: the bad input, for the reply.
     """
 
     messages: list[Message]
@@ -97,14 +97,14 @@ class PostedBody:
 
 @dataclass(frozen=True, slots=True)
 class PostedStream:
-    """A stream that requests feed.
+    """A stream that gets its events from requests.
 
     Attributes:
         name: the stream's name.
-        events: makes the events of messages, as the run does, but for times of arrival.
+        events: makes the events of messages, as the run does, without times of arrival.
         time_predicate: the predicate of the times of events.
-        rows: whether messages are JSON that a lift or a context reads, whatever they say they are.
-        form: the format of all bodies, whatever they say they are; None if they say it.
+        rows: whether messages are JSON for a lift or a context, whatever their media types.
+        form: the format of all bodies, whatever their media types; None: by media type.
         drops_duplicates: whether the run drops events whose graphs it has seen.
     """
 
@@ -128,7 +128,7 @@ class PostedStream:
         )
 
     def read(self, media_type: str, body: bytes) -> PostedBody:
-        """What is in the body of a request."""
+        """The contents of the body of a request."""
         name = media_type.partition(";")[0].strip().lower()
         lines: list[int] | None = None
         broken: list[BadInput] = []
@@ -160,7 +160,7 @@ class PostedStream:
     def _events(
         self, media_type: str, payloads: Sequence[bytes]
     ) -> tuple[GivenEvents, list[BadInput]]:
-        """What is known of the events, and what is none."""
+        """The events, and the bad input."""
         bad: list[BadInput] = []
         if not payloads:
             return GivenEvents(), bad
@@ -177,7 +177,7 @@ class PostedStream:
 
 
 def _of_array(body: bytes) -> tuple[list[int], list[bytes], list[BadInput]]:
-    """(lines, texts) of the elements of a JSON array, and what of it is no JSON."""
+    """(lines, texts) of the elements of a JSON array, and the parts that are no JSON."""
     broken: list[BadInput] = []
 
     def report(line: int, reason: str, text: str) -> None:
@@ -235,7 +235,7 @@ class KeptReplies:
         return self._locks.setdefault((stream, key), asyncio.Lock())
 
     def unlocked(self, stream: str, key: str) -> None:
-        """Forget a lock that nobody holds any more."""
+        """Drop an unused lock."""
         lock = self._locks.get((stream, key))
         if lock is not None and not lock.locked():
             del self._locks[stream, key]
@@ -260,7 +260,7 @@ class KeptReplies:
     def marks(
         self, stream: str, key: str, digest: str, reply: dict[str, Any]
     ) -> tuple[tuple[str, str], ...]:
-        """What goes into the log along with the events of a request: also, which replies go."""
+        """The marks for the log with the events of a request, including dropped replies."""
         kept = json.dumps([self._now(), digest, reply], separators=(",", ":"))
         with self._access:
             gone = [
@@ -269,7 +269,7 @@ class KeptReplies:
         return (*((_MARK + old, "") for old in gone if old != key), (_MARK + key, kept))
 
     def keep(self, stream: str, marks: Iterable[tuple[str, str]]) -> None:
-        """Take note of marks that are in the log."""
+        """Record marks that are in the log."""
         with self._access:
             for name, text in marks:
                 self._kept.pop((stream, name[len(_MARK) :]), None)
@@ -285,5 +285,5 @@ def _is_own(mark: str) -> bool:
 
 
 def digest_of(media_type: str, body: bytes) -> str:
-    """What tells a body from others."""
+    """The digest of a body."""
     return hashlib.sha256(media_type.encode() + b"\0" + body).hexdigest()

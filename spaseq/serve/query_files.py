@@ -1,4 +1,4 @@
-"""The directory of queries: what is in it runs, whoever puts it there."""
+"""The directory of queries: all queries in it run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _LOG = logging.getLogger("spaseq")
 
 _LIKELY = 0.8
-"""How similar an IRI is that is suggested, at least: those of a server mostly begin alike."""
+"""Minimum similarity of a suggested IRI: the IRIs of a server mostly begin alike."""
 
 FileState = tuple[int, int, int]
 """(modification time in ns, size, inode) of a file."""
@@ -54,7 +54,7 @@ def checked_query(name: str, text: str) -> Checked:
 
 
 def missing_streams(checked: Checked, given: Collection[str]) -> list[Diagnostic]:
-    """A warning for each stream of a query that is not among those that are given (IRIs)."""
+    """A warning for each stream of a query that is not among the given ones (IRIs)."""
     plan = checked.plan
     if plan is not None and {*plan.inputs.streams} <= {*given}:
         return []
@@ -74,16 +74,16 @@ def missing_streams(checked: Checked, given: Collection[str]) -> list[Diagnostic
 
 
 class QueryFiles:
-    """The files of a directory and the queries of a run, which it keeps alike.
+    """The files of a directory and the queries of a run, kept in agreement.
 
-    Requests change both, from any thread. `look` takes what others have changed in the directory.
+    Requests change both, from any thread. `look` takes other changes of the directory.
 
     Args:
-        directory: has the files; it is made.
+        directory: has the files; it is created.
         run: has the queries.
-        planner: plans them, as that of the run.
-        on_end: called when a query has gone, in the thread that removed it.
-        history: told what becomes of the queries; None: nobody is.
+        planner: plans them, like the planner of the run.
+        on_end: called when a query has been removed, in the removing thread.
+        history: records changes of the queries; None: no record.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class QueryFiles:
     def put(
         self, name: str, text: str, since_ms: int | None, who: str, what: What = "put"
     ) -> tuple[str, Checked]:
-        """Let a query run, and write its file; what has changed, and the checked query.
+        """Let a query run, and write its file; return the change, and the checked query.
 
         Raises:
             SpaseqError: it cannot run. Nothing has changed.
@@ -144,7 +144,7 @@ class QueryFiles:
         return self._run.texts().get(name)
 
     def _note(self, who: str, what: What, name: str, before: str | None, after: str | None) -> None:
-        """Keep what became of a query: its text as it was, as it is, and who did it."""
+        """Record a change of a query: its text before and after, and the actor."""
         if self._history is None:
             return
         audit, versions = self._history
@@ -155,7 +155,7 @@ class QueryFiles:
         audit.note(who, what, name, before, after)
 
     def enable(self, name: str, is_enabled: bool, who: str) -> None:
-        """Let a query pause or begin anew; UnknownQuery if there is none."""
+        """Pause or restart a query; UnknownQuery if there is none."""
         if self._run.enable(name, is_enabled):
             text = self._text(name)
             self._note(who, "enable" if is_enabled else "pause", name, text, text)
@@ -179,7 +179,7 @@ class QueryFiles:
     def _path(self, name: str) -> Path:
         return self._directory / f"{name}{SUFFIX}"
 
-    # --- what others change -----------------------------------------------------------------------
+    # --- changes of files -------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Bring the run's queries in line with the directory."""
@@ -245,7 +245,7 @@ class QueryFiles:
         return dict(sorted(states.items()))
 
     def _warn_of_streams(self, names: Sequence[str]) -> None:
-        """Warn of streams that nobody gives; a query may come before the one that makes them."""
+        """Warn of streams without a source; a query may come before the one that makes them."""
         plans, given = self._run.plans(), self._run.given_streams()
         for name in names:
             plan = plans.get(name)
@@ -255,10 +255,10 @@ class QueryFiles:
                 _LOG.warning("%s", finding.render())
 
     def _take_all(self, files: Collection[str]) -> list[str]:
-        """Let the queries of files run; the names of those that do.
+        """Let the queries of files run; return the names of those that do.
 
-        One that reads a graph may stand before the one that maintains it, so those that are refused
-        are tried again once there are more such graphs. A query whose file has mistakes goes on.
+        A query that reads a graph may come before the one that maintains it, so refused ones are
+        tried again once there are more such graphs. A query whose file has mistakes keeps running.
         """
         plans = self._run.plans()
         texts = {n: text for n, text in self._run.texts().items() if n in plans}

@@ -70,7 +70,7 @@ def stream_json(stream: StreamView) -> Json:
 
 
 def waiting_json(waits: QueryWaits) -> Json:
-    """What a query waits for."""
+    """The waits of a query."""
     windows = [{"closes": _time(close)} for close in waits.windows]
     return {"windows": windows, "held": waits.held, "streams": list(waits.streams)}
 
@@ -78,8 +78,9 @@ def waiting_json(waits: QueryWaits) -> Json:
 def detailed_json(
     query: QueryView, states: LiveStates | None, waits: QueryWaits | None, given: Collection[str]
 ) -> Json:
-    """A query with its text, plan and automaton, where its partial matches are, and what it waits
-    for, if known. `given` are the streams that there are (IRIs).
+    """A query with its text, plan and automaton, the states of its partial matches, and its waits.
+
+    `given` are the present streams (IRIs).
     """
     details = query_json(query)
     details["waiting"] = None if waits is None else waiting_json(waits)
@@ -102,13 +103,13 @@ def drawing(query: QueryView) -> str:
 
 
 def explanation(name: str, text: str) -> Explanation:
-    """What a query becomes."""
+    """The explanation of a query."""
     return explained(checked_query(name, text))
 
 
 @lru_cache(256)
 def _explained(name: str, text: str) -> tuple[tuple[Json, ...], Json, Explanation | None]:
-    """(warnings, plan, explanation) of a query; nobody may change them."""
+    """(warnings, plan, explanation) of a query, which are read-only."""
     try:
         checked = checked_query(name, text)
     except SpaseqError:  # a version before read the text otherwise
@@ -170,7 +171,7 @@ async def put_query(request: Request) -> Response:
 async def _tried(
     state: ServerState, name: str, text: str, since: int | None, limit: int
 ) -> Response:
-    """What a query would have answered over the logged events."""
+    """The answers of a query on trial over the logged events."""
     async with state.asking:
         checked = await to_thread.run_sync(query_files.checked_query, name, text)
         given = name, text, since, limit, _TRY_S
@@ -182,7 +183,7 @@ async def _tried(
 
 
 def _warnings(run: StandingRun, checked: Checked) -> list[Any]:
-    """What is to be said about a query that runs."""
+    """The warnings about a running query."""
     missing = query_files.missing_streams(checked, run.given_streams())
     return [finding.to_json() for finding in (*checked.diagnostics, *missing)]
 
@@ -239,7 +240,7 @@ async def restart_query(request: Request) -> Response:
 
 
 async def check_text(request: Request) -> Response:
-    """`POST /check`: what is to be said about a query's text, which does not run."""
+    """`POST /check`: the findings about a query's text, which does not run."""
     state = state_of(request)
     text = await text_of(request, state.max_body)
     options = CompileOptions(file="query.rq", several=True)
@@ -334,7 +335,7 @@ def accepts(request: Request, media_type: str) -> bool:
 
 
 def limit_of(text: str | None, usual: int = LIMIT) -> int:
-    """The number of answers that a request asks for; Refused if it is none."""
+    """The requested number of answers; Refused if it is invalid."""
     if text is None:
         return usual
     if _WHOLE_NUMBER.fullmatch(text) is None or not 1 <= int(text) <= _MOST:
@@ -346,7 +347,7 @@ def _since(text: str | None) -> int | None:
     """The time (ms) that `from` says."""
     if text is None:
         return None
-    text = text.replace(" ", "+")  # a + that nobody has escaped
+    text = text.replace(" ", "+")  # an unescaped +
     ms = time_of(text)
     if ms is None:
         raise Refused(

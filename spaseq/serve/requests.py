@@ -1,6 +1,4 @@
-"""Requests: their bodies, bounded in size and in time; and those that are refused: a status, what
-was wrong, and what to do about it.
-"""
+"""Requests: their bodies, limited in size and time; and refusals: status, error and hint."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ _HINTS = {
 }
 
 BODY_S = 30.0
-"""How long a body may take, besides what its size takes at the slowest rate."""
+"""Seconds for a body, besides the time for its size at the slowest rate."""
 
 _SLOWEST = 16 * 1024  # bytes per second
 
@@ -36,8 +34,8 @@ class Refused(Exception):
 
     Args:
         status: of the response.
-        error: what was wrong.
-        hint: what to do about it.
+        error: the error.
+        hint: the remedy.
         headers: further headers of the response.
         more: further members of the JSON object.
     """
@@ -61,7 +59,7 @@ class Refused(Exception):
 
 
 def refusal_of(error: SpaseqError) -> Refused:
-    """What a request gets to hear about an error of the run."""
+    """The response to an error of the run."""
     if isinstance(error, QueryError):
         findings = [finding.to_json() for finding in error.diagnostics]
         first = error.diagnostics[0].message if error.diagnostics else "the query has errors"
@@ -89,7 +87,7 @@ async def on_error(request: Request, error: Exception) -> Response:
 
 
 async def on_http(request: Request, error: Exception) -> Response:
-    """Starlette's handler of its own refusals: no such path, or no such method."""
+    """Starlette's handler of its refusals: no such path, or no such method."""
     assert isinstance(error, HTTPException)
     text = error.detail or HTTPStatus(error.status_code).phrase
     hint = _HINTS.get(error.status_code, "")

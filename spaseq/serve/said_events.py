@@ -1,5 +1,5 @@
-"""What the events of answers said, in words, for the feed: looked up in the logs, and kept for a
-while. An event's triples are short statements that people can read.
+"""The statements of the events of answers, in words, for the feed: looked up in the logs, and
+cached for a while. An event's triples are short statements that people can read.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _WORD_BREAKS = re.compile(r"[_-]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]
 _DEEPEST = 4
 
 _READ_BYTES = 8 * 2**20
-"""How much of the end of a stream's log is looked through for the events of the feed."""
+"""Bytes of the end of a stream's log that are searched for the events of the feed."""
 
 _FIRST, _LAST = 2, 3
-"""The events of an answer that are told, if there are more than both."""
+"""Numbers of first and last events of an answer that are shown, if there are more than both."""
 
 _STATEMENTS = 8
 _KEPT = 10_000
 _MADE = 1000
 
 Said = list[dict[str, Any]]
-"""What the events of an answer said, each as {"gpm", "stream", "time", "said", "more"}."""
+"""The statements of the events of an answer, each as {"gpm", "stream", "time", "said", "more"}."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class EventWords:
     def statements(
         self, triples: Sequence[Triple], event: str | None, time_predicate: str, most: int
     ) -> tuple[list[Statement], int]:
-        """The first statements of an event, and how many follow.
+        """The first statements of an event, and the number of the others.
 
-        Its time is left out, since readers see it anyway, and so are labels, which stand in the
-        place of what they name. A blank node is told where it is the object of a statement. The
-        IRI of the event's graph is no name for people: what has it is told like a blank node.
+        Its time is left out, since readers see it anyway, and so are labels, which replace the
+        named nodes. A blank node is described where it is the object of a statement. The IRI of the
+        event's graph is no name for people: a node with it is described like a blank node.
 
         >>> words, t = EventWords(KnowledgeBase.empty()), "http://e/time"
         >>> words.statements([("<http://e/loop7>", "<http://e/speedLimit>", '"30"')], None, t, 9)
@@ -105,7 +105,7 @@ class _Telling:
             yield from self._about(subject, self._name(subject), "", 0)
 
     def _about(self, thing: str, name: str, before: str, depth: int) -> Iterator[Statement]:
-        """What is said about a thing, behind the words of the predicates that led to it."""
+        """The statements about a node, after the words of the predicates that lead to it."""
         if thing in self._told:
             return
         self._told.add(thing)
@@ -195,12 +195,12 @@ def in_words(name: str) -> str:
 
 @dataclass(slots=True)
 class SaidEvents:
-    """Tells what events said; any thread may ask.
+    """The statements of events; any thread may use it.
 
     Attributes:
-        run: has the answers.
-        events: finds events that are still logged.
-        words: makes words of their triples.
+      run: has the answers.
+      events: finds events that are still logged.
+      words: makes words of their triples.
     """
 
     run: StandingRun
@@ -210,9 +210,9 @@ class SaidEvents:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, answers: Sequence[LoggedAnswer]) -> dict[str, Said]:
-        """By an answer's id, what its events said; those that no log has any more say nothing.
+        """By an answer's id, the statements of its events; dropped events have none.
 
-        An answer is looked up when it is asked for first: then its events are still logged.
+        An answer is looked up at its first request: then its events are still logged.
         """
         with self._lock:
             new = [answer for answer in answers if answer.id not in self._known]

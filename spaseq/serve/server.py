@@ -88,7 +88,7 @@ def application(state: ServerState) -> ASGIApp:
 
 
 def serve(parts: ServerParts, listening: socket.socket) -> None:
-    """Serve until SIGINT or SIGTERM; then what was accepted is on disk, and the state is saved."""
+    """Serve until SIGINT or SIGTERM; then accepted events are on disk, and the state is saved."""
     more_connections()
     with ExitStack() as stack:
         stack.callback(listening.close)
@@ -157,7 +157,7 @@ def _begin(
 
 
 async def _stopped_with(run: StandingRun, server: HttpServer) -> None:
-    """Stop the server once the run has ended: `stop` of the run raises what has ended it."""
+    """Stop the server once the run has ended: `stop` of the run raises its error."""
     while not run.wait(0):
         await asyncio.sleep(_LOOK_S)
     server.stop()

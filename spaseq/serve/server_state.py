@@ -1,4 +1,4 @@
-"""What a server is made of, and what all requests share."""
+"""The parts of a server, and the state that all requests share."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ THREADS = 128
 
 @dataclass(frozen=True, slots=True)
 class ServerParts:
-    """What a server is made of.
+    """The parts of a server.
 
     Attributes:
         run: the run; the server starts and stops it.
         plan: plans a query's text under a name, as the run does.
-        audit: who did what.
+        audit: the audit trail.
         queries: the directory of queries.
-        access: who may ask.
-        posted: the streams that requests feed, by name.
-        replies: the replies to requests that may come again.
-        why: says why a query has no answers.
-        used: says what an answer used of the knowledge base.
-        said: says what the events of answers said.
-        max_body: most bytes of a request's body.
-        max_kb: most bytes of a body that has a graph.
-        retain_ms: how long it is known what graphs were.
+        access: the rules of access.
+        posted: the streams that get events from requests, by name.
+        replies: the replies to repeatable requests.
+        why: finds the reason why a query has no answers.
+        used: finds the knowledge of an answer.
+        said: finds the statements of the events of answers.
+        max_body: maximum bytes of a request's body.
+        max_kb: maximum bytes of a body that has a graph.
+        retain_ms: how long earlier values of graphs are kept.
         tls: the files of a certificate and its key.
     """
 
@@ -65,16 +65,16 @@ class ServerParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerState(ServerParts):
-    """The parts of a server that runs, and what the requests share besides.
+    """The parts of a running server, and the other state that requests share.
 
     Attributes:
         files: the directory of queries.
         feed: the subscribers.
         page: the directory of the page's files.
-        versions: the texts that queries have had.
-        acknowledgements: the answers that somebody has taken note of.
-        asking: held while a request asks why, or what was used: that takes a processor.
-        threads: bounds the requests that wait for the disk.
+        versions: the earlier texts of queries.
+        acknowledgements: the acknowledged answers.
+        asking: lock of requests for `why` and knowledge, which use a whole processor.
+        threads: limits the requests that wait for the disk.
     """
 
     files: QueryFiles
@@ -92,7 +92,7 @@ def who_asks(request: Request) -> str:
 
 
 def state_of(request: Request) -> ServerState:
-    """What all requests share."""
+    """The state that all requests share."""
     server = request.app.state.server
     assert isinstance(server, ServerState)
     return server

@@ -53,10 +53,10 @@ def write_example(directory: Path) -> Path:
 
 
 def try_out(configuration: Configuration, directory: Path) -> list[str]:
-    """What was checked, in lines.
+    """The results of the check, in lines.
 
     Raises:
-        SpaseqError: with all that is wrong.
+        SpaseqError: with all errors.
     """
     parts = parts_of(configuration, directory)
     wrong: list[str] = []
@@ -102,8 +102,10 @@ def _checked(path: Path) -> Checked:
 def _plans(
     plan: Planner, files: Sequence[Path]
 ) -> tuple[dict[Path, QueryPlan], dict[Path, list[str]]]:
-    """The plans of queries, and what is wrong with the others; one that reads a graph may stand
-    before the one that maintains it."""
+    """The plans of queries, and the errors of the others.
+
+    A query that reads a graph may come before the one that maintains it.
+    """
     plans, refused, maintained = dict[Path, QueryPlan](), dict[Path, list[str]](), set[str]()
     left = files
     while left:
@@ -120,7 +122,7 @@ def _plans(
 
 
 def _planned(plan: Planner, path: Path, maintained: set[str]) -> QueryPlan | list[str]:
-    """The plan of a query, which may read the graphs `maintained`; else what is wrong."""
+    """The plan of a query, which may read the graphs `maintained`; else its error."""
     name = path.name.removesuffix(SUFFIX)
     if not is_name(name):
         return [f"{path}: a query's name has letters, digits, _ . and -, at most 100"]
@@ -133,7 +135,7 @@ def _planned(plan: Planner, path: Path, maintained: set[str]) -> QueryPlan | lis
 
 
 def _failed_tests(path: Path) -> tuple[int, list[str]]:
-    """How many tests a file has, and its mistakes or failures."""
+    """The number of tests in a file, and its mistakes or failures."""
     try:
         ended = list(outcomes(read_test_file(path)))
     except SpaseqError as error:

@@ -75,8 +75,8 @@ def open_sink(form: str, out: TextIO, variables: Sequence[str]) -> Sink:
     Args:
         form: the name of the format.
         out: the text stream that it writes to.
-        variables: the projected variables in order, without `?`; only tables need them. In
-            tables of text, `+start` and `+end` stand for the times of an answer.
+        variables: the projected variables in order, without `?`; only tables need them. In tables
+            of text, `+start` and `+end` are the times of an answer.
 
     Raises:
         UsageError: there is no such format.

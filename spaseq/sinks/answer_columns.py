@@ -50,8 +50,8 @@ class AnswerColumns:
     columns `event` and `graph`. If a variable has the name of such a column, the column is called
     `match_start`, for instance.
 
-    `raw` makes batches whose variables are N-Triples texts, and sees their types. When it has seen
-    all answers, `typed` gives such batches their types.
+    `raw` makes batches whose variables are N-Triples texts, and records their types. After all
+    answers, `typed` gives such batches their types.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ from spaseq.rdf.terms.term import CDT_LIST, Term, kind_of, list_items, split_lit
 from spaseq.rdf.terms.times import format_time
 
 _TERMS = 1 << 14
-"""How many terms keep their JSON texts, because values repeat in many answers."""
+"""Number of terms whose JSON texts are cached, because values repeat in many answers."""
 
 _encoded = json.JSONEncoder(ensure_ascii=False).encode
 

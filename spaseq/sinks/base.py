@@ -32,12 +32,12 @@ _CHUNK = 1 << 16
 """Characters that are written at once."""
 
 _GZIP = 31
-"""What zlib calls the form of a gzip file with the largest window."""
+"""zlib's code for the gzip format with the largest window."""
 
 Holds: TypeAlias = Literal["solutions", "graphs", "all"]
 
 _WAITING = 2
-"""The most batches that wait. More would need memory where writing is slow."""
+"""Maximum number of waiting batches. More would need memory where writing is slow."""
 
 _JOIN_SECONDS = 5.0
 
@@ -136,7 +136,7 @@ class LineFile(io.TextIOBase):
                 raise self._error(error) from error
 
     def _keep_whole_lines(self, written: bytes) -> None:
-        """Cut the part of a line at the end of what was just written."""
+        """Cut an incomplete line at the end of the text just written."""
         part = len(written) - (written.rfind(b"\n") + 1)
         with suppress(OSError):
             status = os.fstat(self._descriptor)
@@ -158,7 +158,7 @@ class GzipLines(LineFile):
         self._is_ended = False
 
     def end(self) -> None:
-        """Write what the compression holds back, and the end of the file."""
+        """Write the rest of the compressor, and the end of the file."""
         self.flush()
         if not self._is_ended and not self._failed:
             self._is_ended = True
@@ -270,7 +270,7 @@ class Sink(ABC):
         self.variables = tuple(variables)
 
     def open(self) -> None:  # noqa: B027 - most formats begin with their first answer
-        """Write what stands before the first answer."""
+        """Write the text before the first answer."""
 
     @abstractmethod
     def write(self, query: str, answer: Answer) -> None:
@@ -334,7 +334,7 @@ class Sink(ABC):
             self.out.write(str(text, "utf-8"))
 
     def close(self) -> None:  # noqa: B027 - most formats end with their last answer
-        """Write what stands after the last answer."""
+        """Write the text after the last answer."""
 
     def __enter__(self) -> Self:
         self.open()
@@ -348,9 +348,9 @@ class Sink(ABC):
 class WriteBehind:
     """Writes answers in another thread, in order.
 
-    Most of that work does not hold Python's lock, so the run goes on meanwhile. The next call, or
-    the end, raises what the sink has raised. If the run fails, the answers so far are written. If
-    it is interrupted, they are written, too, unless nobody reads them for some seconds.
+    Most of that work does not hold Python's lock, so the run continues meanwhile. The next call, or
+    the end, raises the sink's error. If the run fails, the answers so far are written. After an
+    interrupt, too, unless the output has no reader for some seconds.
     """
 
     def __init__(self, sink: Sink) -> None:
@@ -359,7 +359,7 @@ class WriteBehind:
         self._thread = Thread(target=self._work, name="spaseq-answers", daemon=True)
 
     def write_all(self, query: str, answers: Sequence[Answer]) -> None:
-        """Write answers of the query with this name; raises what `Sink.write_all` raises."""
+        """Write answers of the query with this name; raises the errors of `Sink.write_all`."""
         self._raise()
         self._waiting.put((query, answers))
 

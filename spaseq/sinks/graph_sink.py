@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class GraphSink(Sink):
-    """Events that CONSTRUCT queries make, in a form that streams are read from.
+    """Events of CONSTRUCT queries, in a format of streams.
 
-    The time of an event stands in the default graph, right after the event's graph.
+    The time of an event is in the default graph, right after the event's graph.
     """
 
     holds = "graphs"
@@ -50,7 +50,7 @@ class NQuads(GraphSink):
     suffix = "nq"
     about = "the graphs of CONSTRUCT queries with their times, readable as a stream"
     after: ClassVar[str] = ""
-    """What stands after each event."""
+    """The text after each event."""
 
     def write_event(self, iri: str, triples: Sequence[Triple], time_ms: int) -> None:
         graph = iri_text(iri)
@@ -100,7 +100,7 @@ class JsonLdGraphs(GraphSink):
 
     def __init__(self, out: TextIO, variables: Sequence[str] = ()) -> None:
         super().__init__(out, variables)
-        self._separator = "\n"  # stands before the next object
+        self._separator = "\n"  # before the next object
 
     def open(self) -> None:
         self.out.write("[")

@@ -69,7 +69,7 @@ class LateEventLines:
             stream: the IRI of the stream.
             event: the IRI of the event's graph, if it has one.
             time: the event's time (ms).
-            lateness_ms: how far the event is behind the watermark.
+            lateness_ms: the delay of the event behind the watermark.
         """
         _write(
             self.out,

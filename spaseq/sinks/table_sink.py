@@ -31,7 +31,7 @@ TIMES: dict[str, Callable[[Answer], int]] = {
 class TableSink(Sink):
     """Solutions of one SELECT query, one row each.
 
-    Among the variables, `+start` and `+end` stand for the times of an answer, as `xsd:dateTime`.
+    Among the variables, `+start` and `+end` are the times of an answer, as `xsd:dateTime`.
     """
 
     holds = "solutions"
@@ -72,7 +72,7 @@ class TableSink(Sink):
     ) -> list[Part]:
         """The texts of the table's columns, none where a variable is unbound.
 
-        `terms` gives the texts of a column of terms. The text of a time stands between `around`.
+        `terms` returns the texts of a column of terms. The text of a time is between `around`.
         """
         from spaseq.algebra.joined_texts import joined
         from spaseq.sinks.text_columns import time_texts
@@ -177,7 +177,7 @@ class JsonResults(TableSink):
 
     def __init__(self, out: TextIO, variables: Sequence[str] = ()) -> None:
         super().__init__(out, variables)
-        self._separator = "\n"  # stands before the next solution
+        self._separator = "\n"  # before the next solution
 
     def open(self) -> None:
         head = json.dumps({"vars": list(self.variables)}, ensure_ascii=False)

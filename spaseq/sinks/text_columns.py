@@ -61,9 +61,9 @@ def bytes_table(special: bytes) -> Bools:
 
 @record
 class Syntax:
-    """How a format writes a term.
+    """The form of terms in a format.
 
-    `convert` gives the text of any term. `special` says by byte whether it may change the text
+    `convert` returns the text of any term. `special` says by byte whether it may change the text
     around it. A term is an opening, a body and an end, such as `<`, an IRI and `>`. Bodies without
     special bytes are written as they are, between two texts that depend on the rest only.
     """
@@ -117,14 +117,14 @@ def by_form(terms: TextArray) -> Iterator[tuple[Indices, TextArray, Form | None]
 
 
 def body_of(terms: TextArray, opening: str, end: str) -> TextArray:
-    """What stands between the openings and the ends of terms."""
+    """The bodies between the openings and the ends of terms."""
     first, last = len(opening.encode()), len(end.encode())
     stop = -last if last else _FAR
     return pc.binary_slice(terms.view(pa.large_binary()), first, stop).view(TEXT)
 
 
 def encoded(texts: Sequence[str | None]) -> TextArray:
-    """Texts as a column; what UTF-8 cannot write is escaped."""
+    """Texts as a column, with escapes for characters that UTF-8 cannot encode."""
     try:
         return text_array(texts)
     except UnicodeEncodeError:
@@ -218,7 +218,7 @@ def json_lines(query: str, answers: AnswerBatch) -> TextArray:
 
 
 def rests_of_json_lines(answers: AnswerBatch) -> TextArray:
-    """What follows the name of the query in each line; `of_query` makes lines of it."""
+    """The text after the query's name in each line; `of_query` makes lines of it."""
     return joined(_rests(answers), len(answers))
 
 
@@ -287,7 +287,7 @@ def _rests(answers: AnswerBatch) -> list[Part]:
 
 
 def _around(answers: AnswerBatch, result: Sequence[Part]) -> list[Part]:
-    """What follows the name of the query in each line, given what is between times and trace."""
+    """The text after the query's name in each line, given the text between times and trace."""
     times = time_texts(answers.rows.time)
     return [
         ', "start": "',

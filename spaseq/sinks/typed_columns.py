@@ -76,7 +76,7 @@ class ColumnType:
         self._scale = 0
 
     def see(self, texts: Sequence[str | None]) -> None:
-        """Take terms as N-Triples texts; None stands for an unbound variable."""
+        """Take terms as N-Triples texts; None is an unbound variable."""
         for text in set(texts):
             if text is None:
                 continue
@@ -115,7 +115,7 @@ class ColumnType:
                 self._greatest = max(self._greatest, numbers["max"])
 
     def add(self, other: ColumnType) -> None:
-        """Take what another one saw of the same column."""
+        """Add the types that another object has recorded of the same column."""
         self._kinds |= other._kinds
         self._least = min(self._least, other._least)
         self._greatest = max(self._greatest, other._greatest)

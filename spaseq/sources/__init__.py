@@ -1,4 +1,4 @@
-"""Where the events of streams come from; `base.Source` is the contract."""
+"""The sources of streams; `base.Source` is the contract."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ SOURCES: tuple[type[Source], ...] = (
     *(StdinSource, FeedFiles, BrokerStream),
     *(FileSource, EventSource),
 )
-"""The kinds of source; the first that takes what a user gave is the one."""
+"""The kinds of sources; the first one that accepts the user's input is used."""
 
 
 def source_of(given: object, options: StreamOptions) -> Source:
-    """The source for a stream's input as a user gave it.
+    """The source for a user's input of a stream.
 
     Args:
         given: a path, several paths, or an iterable of `Event`s. A path is a file, a directory, a
             glob, or `-` for standard input.
-        options: how the stream is read; its `paths` are not looked at.
+        options: the reading options of the stream; its `paths` are ignored.
 
     Raises:
         UsageError: no source takes this input.

@@ -1,4 +1,4 @@
-"""The contract of a source: where the events of one stream come from.
+"""The contract of a source of the events of one stream.
 
 A source is a description. It is small and holds no open file, so that it can be made, checked and
 printed before anything is read. A runtime reads it in one of three ways:
@@ -40,7 +40,7 @@ class Split(ABC):
         """Whether the times of the events before this split are known.
 
         If so, `Source.open` numbers events of equal time as in the whole stream. If not, it numbers
-        them as if nothing came before, and the runtime adds what is missing.
+        them as if none came before, and the runtime adds the missing counts.
         """
 
 
@@ -63,11 +63,11 @@ class Source(ABC):
     @classmethod
     @abstractmethod
     def of(cls, given: object, options: StreamOptions) -> Source | None:
-        """The source for what a user gave as a stream's input; None if it is of another kind.
+        """The source for a user's input of a stream; None if the input is of another kind.
 
         Args:
             given: a tuple of paths (texts), or an iterable of anything else.
-            options: how the stream is read; its `paths` are empty.
+            options: the reading options of the stream; its `paths` are empty.
         """
 
     @abstractmethod
@@ -105,18 +105,18 @@ class Source(ABC):
         return None
 
     def keeping(self, predicates: tuple[str, ...] | None) -> Source:
-        """The same source for readers that look at these predicates (IRIs) only.
+        """The same source for readers of these predicates (IRIs) only; None: all predicates.
 
-        It may leave out other triples, but not their events. None stands for all predicates.
+        It may leave out other triples, but not their events.
         """
         return self
 
     def matched_by(self, patterns: Callable[[], tuple[Any, ...] | None]) -> Source:
         """The same source for readers that need events with a solution of one of these patterns.
 
-        They are nodes of the algebra. Of other events only the times must be there. None stands
-        for readers that need all events, as `keeping` does. A source that has no use for them does
-        not call `patterns`, as members of families have none until somebody asks for them.
+        They are nodes of the algebra. Of other events only the times are needed. None means that
+        all events are needed, as in `keeping`. A source that does not use them must not call
+        `patterns`, which members of families compute on demand.
         """
         return self
 
@@ -161,7 +161,7 @@ class Source(ABC):
         raise UsageError(f"{what} cannot be followed on Spark: {self.not_followed}")
 
     def identity(self) -> Any:
-        """What must stay the same for a followed run to resume, as JSON values.
+        """The parts that must stay the same for a followed run to resume, as JSON values.
 
         None for sources that are not followed.
         """

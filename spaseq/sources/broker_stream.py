@@ -79,7 +79,7 @@ class BrokerStream(Source):
         return source
 
     def identity(self) -> list[str]:
-        """What must stay the same for a run to resume."""
+        """The parts that must stay the same for a run to resume."""
         options = self.options
         return [
             *(self.iri, self.describe(), *options.contexts.identity),

@@ -27,7 +27,7 @@ PREFIX = "ldes+file:"
 
 @record
 class FeedFiles(Source):
-    """The members of the pages that `options.paths` stand for. One task reads all of them."""
+    """The members of the pages in `options.paths`. One task reads all of them."""
 
     not_followed = "pages in files have an end; ldes+http[s]:// follows a feed"
 

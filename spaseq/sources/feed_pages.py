@@ -28,7 +28,7 @@ class FeedPages:
 
     @classmethod
     def at(cls, options: StreamOptions) -> FeedPages:
-        """The files that the paths of a stream stand for.
+        """The files of the paths of a stream.
 
         Raises:
             InputError: there are none.
@@ -39,7 +39,7 @@ class FeedPages:
         return cls(options, tuple(files))
 
     def events(self, on_bad: OnBad) -> Iterator[EventBatch]:
-        """The members of the pages, and of those that they lead to."""
+        """The members of the pages, and of the pages that they lead to."""
         messages = self._messages(self.feed(), on_bad)
         return events_of_messages(messages, self._shown, self.options, InstantCounter(), on_bad)
 
@@ -48,7 +48,7 @@ class FeedPages:
         return ", ".join(self.options.paths)
 
     def feed(self) -> FeedDescription:
-        """What the pages say of the feed, its root before others."""
+        """The description of the feed by its pages, its root first."""
         other: FeedDescription | None = None
         for path in self.paths:
             page = self._page(path, lambda bad: None)

@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     from spaseq.rdf.columns.event_batch import EventBatch
 
 _UNPACKED = 20
-"""How many times as large a packed file may be when it is unpacked; few are more."""
+"""Ratio of a packed file's unpacked size to its size that few files exceed."""
 
 
 @record
 class PathSource(Source):
-    """The files that `options.paths` stand for."""
+    """The files of `options.paths`."""
 
     options: StreamOptions
 
@@ -70,7 +70,7 @@ class PathSource(Source):
     def size(self) -> int | None:
         try:
             sizes = [(os.stat(f.path), f.path) for f in resolve_paths(self.options)]
-        except OSError:  # reading says what is wrong
+        except OSError:  # reading reports the error
             return None
         if not all(stat.S_ISREG(status.st_mode) for status, _ in sizes):
             return None
@@ -96,7 +96,7 @@ _AHEAD = 4  # ranges per thread that are scanned before the first of them is use
 
 @record
 class Ties:
-    """How many earlier events of the stream have each of some times (ms, ascending)."""
+    """Numbers of earlier events of the stream at some times (ms, ascending)."""
 
     times: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
     counts: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
@@ -195,7 +195,7 @@ def _ranges(
 
 
 def _seem_ordered(groups: Iterable[list[FileRange]], options: StreamOptions) -> bool:
-    """Whether the ranges follow each other in time, as far as their first and last events tell."""
+    """Whether the ranges follow each other in time, judged by their first and last events."""
     end: int | None = None
     for part in (part for group in groups for part in group):
         size = size_of(part.file) if part.end is None else part.end
@@ -229,7 +229,7 @@ def _scanned(
 
 @record
 class FileSource(PathSource):
-    """The files that `options.paths` stand for, one after the other, each from start to end.
+    """The files of `options.paths`, one after the other, each from start to end.
 
     Files of a directory or glob come in order of name. Names that end in `.gz` are unpacked.
     Workers of a Spark run open the paths themselves.
@@ -263,9 +263,9 @@ WHOLE = -1
 
 
 class FilePosition(NamedTuple):
-    """How far a file has been read: to byte `end`, the next line being number `line`.
+    """The position in a file: byte `end`, the next line being number `line`.
 
-    `size` is how far it was to be read: its size when it was found.
+    `size` is the end to be read: the file's size when it was found.
     """
 
     end: int
@@ -287,7 +287,7 @@ class PendingFile(NamedTuple):
 
 @record
 class GrowingFiles(PathSource):
-    """The files that `options.paths` stand for, whenever they arrive.
+    """The files of `options.paths`, whenever they arrive.
 
     Paths are absolute. A directory must exist; a glob may have no match yet. Names that begin with
     `.` or `_` are left out, as files that are still being written.
@@ -314,7 +314,7 @@ class GrowingFiles(PathSource):
         return self
 
     def identity(self) -> dict[str, Any]:
-        """What must stay the same for a followed run to resume, as JSON values."""
+        """The parts that must stay the same for a followed run to resume, as JSON values."""
         options = self.options
         return {
             "paths": [os.path.abspath(p) for p in options.paths],
@@ -349,14 +349,14 @@ class GrowingFiles(PathSource):
     def pending(
         self, positions: Mapping[str, FilePosition], settled_ms: float | None = None
     ) -> list[PendingFile]:
-        """What waits to be read, by time of modification, then name.
+        """The unread parts of files, by time of modification, then name.
 
-        A file is read once. If files may be appended to, what was added since is read too, but for
-        the last event, to which more may belong. That event waits until something follows it, or
-        until its file has settled.
+        A file is read once. If files may be appended to, appended text is read, too, without the
+        last event, which may be incomplete. That event waits until text follows it, or until its
+        file has settled.
 
         Args:
-            positions: how far files have been read, by path.
+            positions: the positions in files, by path.
             settled_ms: a file that has not changed since this time (milliseconds since the epoch)
                 has settled; None if files are not appended to.
         """
@@ -379,7 +379,7 @@ class GrowingFiles(PathSource):
     def _pending(
         self, file: InputFile, position: FilePosition | None, settled_ms: float | None
     ) -> PendingFile | None:
-        """What waits of one file; None if nothing does."""
+        """The unread part of one file; None if there is none."""
         grows = settled_ms is not None and is_divisible(file)
         begin, line, size = position or FilePosition(0, 1, 0)
         if position is not None and (begin == WHOLE or (begin >= size and not grows)):
@@ -405,7 +405,7 @@ class GrowingFiles(PathSource):
         return waiting if cut is None else waiting._replace(end=cut)
 
     def divide(self, waiting: PendingFile, step: int) -> Sequence[FileRange]:
-        """Ranges of about `step` bytes that make up what waits of a file."""
+        """Ranges of about `step` bytes that make up the unread part of a file."""
         if not is_divisible(waiting.file):
             return [FileRange(waiting.file)]
         try:

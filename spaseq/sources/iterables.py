@@ -22,7 +22,7 @@ from spaseq.sources.base import Source, Split
 from spaseq.storage.safe_pickles import SafePickler, SafeUnpickler
 
 OF_PROGRAM = "events of the program"
-"""What messages call this input."""
+"""The name of this input in messages."""
 
 _EVENTS_PER_BATCH = 4096
 
@@ -47,7 +47,7 @@ class Event:
 
 @record
 class _ProgramSource(Source):
-    """Events that a program gives for a stream."""
+    """Events of a stream that a program gives."""
 
     stream: str  # IRI
 

@@ -49,7 +49,7 @@ class StdinSource(FileSource):
         return None
 
     def shared(self, directory: Path) -> Source:
-        """Files only: what stands on standard input is copied to one."""
+        """Files only: standard input is copied to one."""
         paths = [_copied(directory) if p == STDIN else p for p in self.options.paths]
         return FileSource(replace(self.options, paths=tuple(paths)))
 

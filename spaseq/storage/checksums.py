@@ -1,8 +1,8 @@
-"""Files that are on disk when a function returns, checksums that tell a damaged file from a whole
-one, and small JSON files that a run resumes from: replaced whole, with a checksum as last line.
+"""Durable writes, checksums of files, and small JSON files from which a run resumes.
 
-Checksums find every single damaged byte and every cut. They are no protection from somebody who
-forges a file: whoever can write the file can write its checksum.
+A JSON file is replaced as a whole, with a checksum as last line. Checksums find every single
+damaged byte and every cut. They do not protect from forgery: whoever can write the file can write
+its checksum.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def is_regular(file: TextIO) -> bool:
 
 
 def size_of(file: TextIO) -> int:
-    """The size of a file, with what waits to be written."""
+    """The size of a file, with the data that waits to be written."""
     file.flush()
     return os.fstat(file.fileno()).st_size
 
@@ -170,12 +170,12 @@ def cut_to(file: TextIO, size: int) -> None:
 
 
 def sync_data(descriptor: int) -> None:
-    """Wait until what was written to a file is on disk."""
+    """Wait until the data written to a file is on disk."""
     getattr(os, "fdatasync", os.fsync)(descriptor)  # macOS has no fdatasync
 
 
 def sync_file(path: Path) -> None:
-    """Wait until what is in a file is on disk."""
+    """Wait until the contents of a file are on disk."""
     descriptor = os.open(path, os.O_RDWR)
     try:
         sync_data(descriptor)

@@ -1,9 +1,9 @@
 """Directories that only their owner can write to, and the lock of a run's directory: one run at a
 time uses it.
 
-Caches hold code: kernels, a copy of this package, arrays that kernels index without a check. If
-somebody else can put a file into such a directory, they run their code as this user. A directory
-under a shared one, such as the temporary directory, may have been made by anybody.
+Caches hold code: kernels, a copy of this package, arrays that kernels index without a check. A user
+who can put a file into such a directory can run code as its owner. A directory under a shared one,
+such as the temporary directory, may belong to any user.
 
 The operating system releases the lock when the process ends, however it ends. On a file system
 without such locks the file names the process that uses the directory; a process that has ended
@@ -26,11 +26,11 @@ from spaseq.records import record
 
 
 class NotPrivate(OSError):
-    """A directory is a link, belongs to somebody else, or can be written by others."""
+    """A directory is a link, belongs to another user, or can be written by others."""
 
 
 def private_directory(path: Path, levels: int = 1) -> Path:
-    """The directory, which is made with mode 0700 if it is missing, as are those above it.
+    """The directory, which is created with mode 0700 if missing, like its missing parents.
 
     Args:
         path: the directory.
@@ -48,11 +48,11 @@ def private_directory(path: Path, levels: int = 1) -> Path:
 
 
 def check_private(directory: Path) -> None:
-    """Check that nobody else can put files into a directory.
+    """Check that no other user can put files into a directory.
 
     Raises:
-        NotPrivate: somebody can.
-        OSError: it does not exist.
+      NotPrivate: another user can.
+      OSError: it does not exist.
     """
     status = os.lstat(directory)
     if stat.S_ISLNK(status.st_mode):
@@ -99,7 +99,9 @@ _HELD: dict[str, _Held] = {}  # by the directory's real path
 
 @record
 class LockOwner:
-    """A process, as a lock file names it; `started` tells it from later ones with its number."""
+    """A process, as a lock file names it; `started` distinguishes it from later ones with its
+    number.
+    """
 
     pid: int
     host: str

@@ -100,7 +100,7 @@ BROKEN: tuple[type[Exception], ...] = (
     TypeError,
     ValueError,
 )
-"""The errors that a damaged pickle raises, and the use of what it holds."""
+"""The errors of loading and using a damaged pickle."""
 
 
 def whole(load: Callable[[], Any], file: io.BytesIO) -> Any:

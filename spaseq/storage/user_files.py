@@ -74,7 +74,7 @@ class TomlMistakes:
         return self._lines.get(key_path, 1)
 
     def add(self, key_path: KeyPath, what: str) -> None:
-        """Take note of a mistake."""
+        """Record a mistake."""
         self._found.append((self.line(key_path), what))
 
     def check(self) -> None:

@@ -40,7 +40,7 @@ def absolute(value: Any) -> Number:
 def _rounding(
     decimal: Callable[[Decimal], Decimal], double: Callable[[float], float]
 ) -> Callable[[Any], Number]:
-    """A function from a number to a whole one, given how it rounds decimals and doubles."""
+    """A function from a number to a whole one, given the rounding of decimals and doubles."""
 
     def apply(value: Any) -> Number:
         number = _number(value)

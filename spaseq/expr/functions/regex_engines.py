@@ -31,15 +31,16 @@ from spaseq.expr.functions.xpath_regex import (
 )
 
 LINEAR_STEPS = 2**30
-"""Instructions times characters (times groups, if these are asked for) up to which RE2 is used: it
-cannot be interrupted, and takes seconds at most."""
+"""Instructions times characters (times groups, if needed) up to which RE2 is used: it cannot be
+interrupted, and takes seconds at most.
+"""
 
 _RE2_MEMORY = 2**22
 _RE2_KEPT = 64  # each of them may take `_RE2_MEMORY`
 
 
 class RegexMatch(Protocol):
-    """A match, as all engines give it."""
+    """A match in the form of all engines."""
 
     def start(self) -> int: ...
 
@@ -160,7 +161,7 @@ def _text(node: RegexNode, linear: bool = False) -> str:
         case Assertion(sign, multiline):
             return _ASSERTIONS[sign, multiline][linear]
         case BackReference(group, any_case):
-            # A reference to a group without a match stands for the empty text.
+            # A reference to a group without a match is the empty text.
             again = rf"(?i:\{group})" if any_case else rf"\{group}"
             return f"(?:(?({group}){again}))"
         case RegexGroup(inner, capturing):

@@ -1,4 +1,4 @@
-"""How many steps a backtracking engine takes on a pattern, at most.
+"""An upper bound on the steps of a backtracking engine on a pattern.
 
 A repeated group can take a number of steps that is exponential in the text: `(a|ab)+` tries all
 ways to divide it. The number is bounded where a text can be divided in one way only: the
@@ -28,7 +28,7 @@ FEW_STEPS = 1_000_000
 """Steps that a backtracking engine may need."""
 
 _SMALL = 50
-"""Most nodes of a repeated group that is looked at closely."""
+"""Maximum number of nodes of a repeated group that is analysed exactly."""
 
 
 def _children(node: RegexNode) -> tuple[RegexNode, ...]:
@@ -84,8 +84,11 @@ def _is_anchored(tree: RegexNode) -> bool:
 
 
 class _Steps(NamedTuple):
-    """What backtracking does from one place, on n characters: it takes at most
-    `tries * (n + 1)**degree` steps in a node, and leaves it `ways * (n + 1)**degree` times."""
+    """The cost of backtracking from one position, on n characters.
+
+    It takes at most `tries * (n + 1)**degree` steps in a node, and leaves it `ways * (n +
+    1)**degree` times.
+    """
 
     tries: float
     ways: float

@@ -209,7 +209,7 @@ class _Template:
     references: int
 
     def growth(self, longest: int) -> int:
-        """The most characters in the place of a match of a length."""
+        """Maximum number of characters that replace a match of a length."""
         return self.fixed + self.references * longest
 
     def expanded(self, match: RegexMatch) -> str:

@@ -1,7 +1,7 @@
 """An automaton as a diagram: a box for each state, and the links between them.
 
-All edges into a state take the same step, so the state's box says what is taken, and a link says
-only how: the operator, the negated steps that must not match, and the repetitions.
+All edges into a state take the same step, so the state's box names the step, and a link has only
+the operator, the negated steps that must not match, and the repetitions.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from spaseq.render.query_words import (
 )
 
 BRACKETS = {"|": "one of these", "&": "both at one time", "AND": "both, in any order"}
-"""What a bracket takes, by its kind."""
+"""The words for the matches of a bracket, by its kind."""
 
 
 @record
 class StateBox:
-    """A state: what the edges into it take.
+    """A state, with the step of the edges into it.
 
     `name` is the GPM's, or the kind of a bracket, whose operands are diagrams themselves; it is
     empty for the initial state. `joined` are the variables on which the step is joined with earlier
-    ones. `ends` has a text for each way to accept that asks for more. `step` is the number of the
-    GPM's use in the sequence; `copy` numbers the states of one use.
+    ones. `ends` has a text for each way to accept with further conditions. `step` is the number of
+    the GPM's use in the sequence; `copy` numbers the states of one use.
     """
 
     id: str
@@ -100,10 +100,10 @@ class Panel:
 
 @record
 class Picture:
-    """All that is drawn of a query.
+    """The drawn parts of a query.
 
-    `operators` are the signs that occur. `leads` has, by the id of an automaton, what the ids of
-    its states begin with; the number of the state follows.
+    `operators` are the signs that occur. `leads` has, by the id of an automaton, the prefix of the
+    ids of its states; the number of the state follows.
     """
 
     title: str
@@ -115,7 +115,7 @@ class Picture:
 
 
 def picture_of(plan: QueryPlan, query: ast.Query, note: str) -> Picture:
-    """The picture of a plan; `note` stands below its title."""
+    """The picture of a plan; `note` is below its title."""
     program = drawn_program(plan)
     makes = _DiagramMaker(plan, query, program)
     until = {negation: repeat for repeat, negation in program.untils.items()}
@@ -273,7 +273,7 @@ def _order(automaton: Automaton) -> list[int]:
 
 
 def state_words(box: StateBox) -> tuple[str, ...]:
-    """What a state takes, in lines."""
+    """The step that a state takes, in lines."""
     if not box.name:
         return ("start", *box.ends)
     if box.name in BRACKETS:
@@ -285,5 +285,5 @@ def state_words(box: StateBox) -> tuple[str, ...]:
 
 
 def legend_of(operators: Iterable[OpKind]) -> list[str]:
-    """What the signs of a picture mean."""
+    """The legend of the signs of a picture."""
     return [OPERATORS[sign].legend for sign in operators]

@@ -22,7 +22,7 @@ from spaseq.render.picture.shapes import (
 )
 
 APART = 10.0
-"""Least distance between what shares a track, and between tracks."""
+"""Minimum distance between elements of a track, and between tracks."""
 
 
 @dataclass(slots=True)
@@ -52,12 +52,12 @@ class Wire:
 
     @property
     def is_short(self) -> bool:
-        """Whether the label would hide the wire, and so stands beyond it."""
+        """Whether the label would hide the wire, and so is beyond it."""
         return self.right - self.left < pill_size(self.label)[0] + 24
 
     @property
     def height(self) -> float:
-        """What the wire and its label take of the channel's height."""
+        """The height of the wire and its label in the channel."""
         height = pill_size(self.label)[1]
         return height + 10 if height and self.is_short else max(8.0, height)
 
@@ -210,7 +210,7 @@ class _DiagramLayout:
         return Drawing(right - left, height, tuple(s.moved(-left, 0) for s in shapes))
 
     def _ends(self, side: int) -> Iterator[float]:
-        """How far wires and lanes reach to the left (0) or the right (1)."""
+        """The extent of wires and lanes to the left (0) or the right (1)."""
         for bundle in self._bundles:
             for wire in (bundle.near, bundle.entry):
                 if wire is not None:
@@ -350,5 +350,5 @@ class _DiagramLayout:
 
 
 def _track_y(row: BoxRow, depth: float, above: bool) -> float:
-    """y of what lies at a depth in the channel above or below a row."""
+    """y of an element at a depth in the channel above or below a row."""
     return row.top - depth if above else row.top + row.height + depth

@@ -17,7 +17,7 @@ from spaseq.records import record
 from spaseq.render.picture.diagram import Diagram, Picture, StateBox
 
 _Step: TypeAlias = tuple[str, int | None]
-"""The name of what a state takes, and the number of its use in the sequence."""
+"""The name of the step that a state takes, and the number of its use in the sequence."""
 
 
 @record
@@ -65,7 +65,7 @@ def _step_of(box: StateBox) -> _Step:
 
 
 def _step_into(automaton: Automaton, number: int) -> _Step:
-    """What the edges into a state take."""
+    """The step of the edges into a state."""
     labels = (e.label for state in automaton.states for e in state.edges if e.target == number)
     return _step(next(labels, None))
 

@@ -230,7 +230,7 @@ def pill_size(label: Sequence[str]) -> tuple[float, float]:
 
 
 def pill_lines(label: Sequence[str]) -> list[tuple[str, str]]:
-    """(text, look) of each line of a label; conditions on what must not match look different."""
+    """(text, look) of each line of a label; conditions on forbidden matches look different."""
     return [
         (line, "no" if text.startswith("no ") else "sign")
         for text in label

@@ -113,8 +113,8 @@ class EarlierRun:
 
     def _unread(self) -> str:
         text = (
-            f"{self._directory.path / 'state'} is of another version of spaseq: the state is made "
-            "anew from the logs as they are"
+            f"{self._directory.path / 'state'} is of another version of spaseq: the state is "
+            "rebuilt from the logs as they are"
         )
         if any(log.log.first for log in self._streams.values()):
             text += (
@@ -150,9 +150,9 @@ class EarlierRun:
         names = ", ".join(f"<{iri}>" for iri in graphs)
         return (
             f"{self._directory.path / 'state'} is gone, or another version wrote it, and the logs "
-            f"no longer have all events that have changed {names} (MAINTAIN GRAPH). Go on with "
-            "that version or restore the state, or start with --rebuild, which makes the state "
-            "anew from the logs as they are: these graphs begin anew there"
+            f"no longer have all events that have changed {names} (MAINTAIN GRAPH). Use "
+            "that version or restore the state, or start with --rebuild, which rebuilds the state "
+            "from the logs as they are: these graphs are empty at their beginning"
         )
 
     def _has(self, point: ReplayPoint) -> bool:

@@ -164,7 +164,7 @@ def check(place: Path, followed: Followed, names: Sequence[str], given: Any) -> 
 
 
 def told(notes: Sequence[str]) -> bool:
-    found = [note for note in notes if "anew" in note]
+    found = [note for note in notes if "rebuilt" in note]
     assert not found or all(re.match(*pair) for pair in zip(TOLD, found, strict=True))
     return bool(found)
 
