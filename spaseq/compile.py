@@ -131,7 +131,7 @@ def _planned(
 
 def _too_large(resolved: Resolved, reason: TooManyEdges) -> Diagnostic:
     """The finding of a sequence whose automaton would take too much time and memory."""
-    hint = "write fewer steps, or ask for them in several queries that read each other's streams"
+    hint = "write fewer steps, or divide them among several queries that read each other's streams"
     span = resolved.query.sequence.span
     return Diagnostic("error", "too-large", f"{reason}: {hint}", span, resolved.source)
 

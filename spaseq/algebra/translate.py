@@ -66,7 +66,7 @@ def why_correlated(pattern: n.Pattern, deferred: Deferred, elsewhere: frozenset[
     return None
 
 
-AWAITED = "SERVICE is asked only if a partial match awaits the event"
+AWAITED = "a request to SERVICE is sent only if a partial match awaits the event"
 
 
 def asks(pattern: n.Pattern) -> bool:

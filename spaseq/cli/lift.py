@@ -119,7 +119,7 @@ def _load(context: click.Context, option: click.Parameter, places: tuple[str, ..
     type=click.Choice(list(TIME_UNITS)),
     default="ms",
     show_default=True,
-    help="What integer times count: milliseconds or seconds since 1970.",
+    help="The unit of integer times: milliseconds or seconds since 1970.",
 )
 @click.option(
     "--functions",

@@ -131,7 +131,7 @@ def summary(stats: Stats) -> str:
     if stats.late:
         text += f"; {_count(stats.late, 'late event')}"
     if stats.refreshed:
-        text += f"; knowledge base loaded anew {_count(stats.refreshed, 'time')}"
+        text += f"; knowledge base reloaded {_count(stats.refreshed, 'time')}"
     return text
 
 

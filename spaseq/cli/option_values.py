@@ -125,7 +125,7 @@ ENDPOINTS = OptionGroup(
             type=SECONDS,
             default="10 SECONDS",
             show_default=True,
-            help="How long an endpoint may take for one request.",
+            help="Maximum time of one request to an endpoint.",
         ),
         count(
             ServiceOptions,
@@ -133,14 +133,14 @@ ENDPOINTS = OptionGroup(
             field="retries",
             least=0,
             show_default=True,
-            help="How often a request that failed is sent again, after 0.5 s, 1 s, 2 s ...",
+            help="Maximum number of repetitions of a failed request, after 0.5 s, 1 s, 2 s ...",
         ),
         count(
             ServiceOptions,
             "--service-batch",
             field="batch",
             show_default=True,
-            help="How many solutions one request asks for at most.",
+            help="Maximum number of solutions that one request asks for.",
         ),
         count(
             ServiceOptions,
@@ -148,7 +148,7 @@ ENDPOINTS = OptionGroup(
             field="cache",
             least=0,
             show_default=True,
-            help="For how many solutions a process keeps what endpoints answered.",
+            help="Number of solutions for which a process keeps the answers of endpoints.",
         ),
         PartOption(
             ServiceOptions,
@@ -157,14 +157,14 @@ ENDPOINTS = OptionGroup(
             type=SECONDS,
             default="5 MINUTES",
             show_default=True,
-            help="How long a process keeps an answer.",
+            help="Time for which a process keeps an answer.",
         ),
         count(
             ServiceOptions,
             "--service-max-bytes",
             field="max_bytes",
             show_default=True,
-            help="The bytes that an endpoint's answer may have, unpacked.",
+            help="Maximum bytes of an endpoint's answer, unpacked.",
         ),
         PartOption(
             ServiceOptions,
@@ -172,8 +172,10 @@ ENDPOINTS = OptionGroup(
             field="allow",
             multiple=True,
             metavar="HOST[:PORT]",
-            help="A host that SERVICE may ask, besides the hosts of endpoints that --kb names; "
-            "without a port, on all ports. Repeatable.",
+            help=(
+                "A host allowed for SERVICE, besides the hosts of endpoints that --kb names; "
+                "without a port, on all ports. Repeatable."
+            ),
         ),
     ),
 )
@@ -192,57 +194,62 @@ LIMITS = OptionGroup(
             "--max-state-rows",
             field="rows",
             show_default=True,
-            help="With --follow: the partial matches that one of a query's buckets may keep "
-            "waiting.",
+            help=(
+                "With --follow: maximum number of waiting partial matches in one of a query's "
+                "buckets."
+            ),
         ),
         count(
             StateLimits,
             "--max-state-bytes",
             field="bytes",
             show_default=True,
-            help="With --follow: the bytes of state that one of a query's buckets may have.",
+            help="With --follow: maximum bytes of state of one of a query's buckets.",
         ),
         count(
             Limits,
             "--max-nesting",
             field="nesting",
             show_default=True,
-            help="How deep triple terms, lists, JSON-LD and RDF/XML may be nested.",
+            help="Maximum depth of triple terms, lists, JSON-LD and RDF/XML.",
         ),
         count(
             Limits,
             "--max-line",
             field="line_bytes",
             show_default=True,
-            help="The bytes that a line of N-Quads or N-Triples may have.",
+            help="Maximum bytes of a line of N-Quads or N-Triples.",
         ),
         count(
             Limits,
             "--max-event",
             field="event_bytes",
             show_default=True,
-            help="The bytes that an event may have, and input in which no event ends.",
+            help="Maximum bytes of an event, and of input in which no event ends.",
         ),
         count(
             Limits,
             "--max-literal",
             field="literal_bytes",
             show_default=True,
-            help="The bytes that a literal may have, read or computed.",
+            help="Maximum bytes of a literal, read or computed.",
         ),
         count(
             Limits,
             "--max-inflation",
             field="inflation",
             show_default=True,
-            help="How many times as large as its file a .gz may be when unpacked.",
+            help="Maximum ratio of the unpacked bytes of a .gz to its size.",
         ),
         count(
             Limits,
             "--max-solutions",
             field="solutions",
             show_default=True,
-            help="The solutions that a graph pattern may have for one event, on the way too.",
+            help=(
+                "Maximum number of solutions of a graph pattern for one event, intermediate ones "
+                "included."
+            ),
         ),
         PartOption(
             Limits,
@@ -251,7 +258,7 @@ LIMITS = OptionGroup(
             type=SECONDS,
             default="60 SECONDS",
             show_default=True,
-            help="How long one query may take for one event.",
+            help="Maximum time of one query for one event.",
         ),
     ),
 )

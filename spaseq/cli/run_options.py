@@ -141,7 +141,7 @@ INPUT = OptionGroup(
             "--time-unit",
             type=click.Choice(list(TIME_UNITS)),
             show_default=True,
-            help="What integer times count: milliseconds or seconds since 1970.",
+            help="The unit of integer times: milliseconds or seconds since 1970.",
         ),
         count(
             ReadingOptions,
@@ -275,8 +275,10 @@ OUTPUT = OptionGroup(
             multiple=True,
             callback=graph_dumps,
             metavar="IRI=FILE",
-            help="What a graph that a query maintains is at the end; the ending of FILE says the "
-            "format. Not with --follow. Repeatable.",
+            help=(
+                "The final value of a graph that a query maintains; the extension of FILE says "
+                "the format. Not with --follow. Repeatable."
+            ),
         ),
         PartOption(
             OutputOptions,
@@ -309,7 +311,7 @@ FOLLOW = OptionGroup(
             FollowFlags,
             "--rebuild",
             is_flag=True,
-            help="Make the state of --checkpoint anew from its logs, as they are.",
+            help="Rebuild the state of --checkpoint from its logs, as they are.",
         ),
         PartOption(
             FileSourceSettings,

@@ -66,7 +66,7 @@ SERVER = OptionGroup(
             ServeOptions,
             "--rebuild",
             is_flag=True,
-            help="Make the state anew from the logs, as they are.",
+            help="Rebuild the state from the logs, as they are.",
         ),
         PartOption(
             ServeOptions,

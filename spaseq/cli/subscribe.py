@@ -30,7 +30,7 @@ from spaseq.errors import UsageError
     help="keyValues have no times of observation.",
 )
 @click.option("--context", metavar="IRI", help="The context of the types and attributes.")
-@click.option("--deletes", is_flag=True, help="Be told what is deleted, too.")
+@click.option("--deletes", is_flag=True, help="Notify of deletions, too.")
 @click.option("--every", "throttling_s", type=click.IntRange(1), metavar="SECONDS")
 @click.option(
     "--header", "headers", multiple=True, metavar="NAME:VALUE", help="For the broker: a tenant."
@@ -40,7 +40,7 @@ from spaseq.errors import UsageError
     "sent",
     multiple=True,
     metavar="NAME:VALUE",
-    help="What the broker sends with each notification: the token of the server.",
+    help="The token of the server, which the broker sends with each notification.",
 )
 @click.option("--name", default="spaseq", show_default=True, help="Its name at the broker.")
 @click.option("--delete", is_flag=True, help="Delete the subscription of that name.")

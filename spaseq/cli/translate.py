@@ -20,7 +20,7 @@ from spaseq.api.queries import translate as translated
     "[default: http://example.org/]",
 )
 def translate(file: Path, base: str | None) -> None:
-    """Print the query that says what one of RSP-QL or C-SPARQL says.
+    """Translate a query of RSP-QL or C-SPARQL, and print it.
 
     \b
     FILE is the query, - is standard input:

@@ -45,7 +45,7 @@ def why(
     watermark: int | None,
     chosen: Chosen,
 ) -> None:
-    """Say why a query has no answers: where the way from events to answers ends.
+    """Find the reason why a query has no answers.
 
     \b
     The first query is asked about; the others make the streams that it reads:

@@ -157,8 +157,8 @@ class _FeedReading(Reconnecting):
                 self._tell(str(error))
         else:
             self._tell(
-                f"{public_address(iri)} is not asked for: its host is not the feed's; "
-                "allow=HOST in the feed's address allows it"
+                f"{public_address(iri)} is not requested: its host is not the feed's; allow=HOST "
+                "in the feed's address allows it"
             )
         self._give()
 

@@ -102,7 +102,7 @@ def basic_shape(triples: tuple[n.TriplePattern, ...]) -> object:
 def _awaited_requests(plan: QueryPlan) -> Iterator[str]:
     for gpm in plan.patterns.gpms:
         if gpm.correlation is not None and gpm.correlation.reason == AWAITED:
-            yield f"endpoints of {gpm.name} are asked only if a partial match awaits the event"
+            yield f"endpoints of {gpm.name} get requests only if a partial match awaits the event"
 
 
 def _kept_groups(plan: QueryPlan) -> Iterator[str]:
@@ -144,7 +144,7 @@ def _indexed_places(plan: QueryPlan) -> Iterator[str]:
     for gpm in plan.patterns.gpms:
         pattern = gpm.correlation.core if gpm.correlation is not None else gpm.pattern
         for join in place_joins(pattern):
-            yield f"{gpm.name}: {join.test} asks a spatial index"
+            yield f"{gpm.name}: {join.test} uses a spatial index"
 
 
 def _has_operands(gpm: GpmPlan) -> bool:

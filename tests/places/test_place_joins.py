@@ -60,7 +60,7 @@ def test_points_made_of_latitude_and_longitude(place: str, tmp_path: Path) -> No
         for z, area in enumerate(world.zones)
         if area.contains(shapely.Point(x, y))
     }
-    assert "asks a spatial index" in str(spaseq.explain(text))
+    assert "uses a spatial index" in str(spaseq.explain(text))
 
 
 @pytest.mark.parametrize("condition", ["geof:sfWithin(?p, ?a)", "geof:distance(?a, ?p) <= 3e4"])

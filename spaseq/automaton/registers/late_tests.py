@@ -106,7 +106,7 @@ class LateTests:
             if binder.take.occurrence != occurrence:
                 raise NoKernel(f"several steps bind ?{name}")
         if any(name in v for r, v in self._program.owned_within.items() if r != owner):
-            raise NoKernel(f"the register of ?{name} begins anew within another repetition")
+            raise NoKernel(f"the register of ?{name} is reset within another repetition")
         if taking.take.occurrence == occurrence:
             again = self._values.repeats(f"?{name}", name, taking.edge, taking.take)
             return RunningValue(name, function, begins=not again)
