@@ -117,7 +117,7 @@ def follow(
         stack.callback(checkpoint.release)
         checkpoint.offset_checks.check()
         if checkpoint.lacks_state:
-            job.on_note("the state is made anew from the log of files; then the run goes on")
+            job.on_note("the state is rebuilt from the log of files; then the run goes on")
         handover = Handover(checkpoint)
         spark = spark or session()
         stack.enter_context(telling(job.on_note, handover.doing))

@@ -65,7 +65,7 @@ class Handover:
         if status is None:
             what = "Spark prepares the queries"
         elif self._checkpoint.lacks_state:
-            what = "the state is being made anew"
+            what = "the state is being rebuilt"
         elif status["isDataAvailable"]:
             what = "the first batch is running"
         elif status["isTriggerActive"]:

@@ -49,7 +49,7 @@ def begin_of(handover: Handover) -> str:
         ),
         ({"checkpoint": Repeating(), "active": True}, "Spark plans the first batch"),
         ({"checkpoint": Repeating()}, "no input has come"),
-        ({"checkpoint": Repeating(3), "available": True}, "the state is being made anew"),
+        ({"checkpoint": Repeating(3), "available": True}, "the state is being rebuilt"),
     ],
 )
 def test_the_user_hears_what_the_run_does(given: dict[str, Any], text: str) -> None:
