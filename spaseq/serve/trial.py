@@ -77,7 +77,7 @@ def try_out(configuration: Configuration, directory: Path) -> list[str]:
         raise InputError("\n".join(wrong))
     counts = {
         "stream": len(configuration.streams),
-        "knowledge base": len(configuration.kb),
+        "knowledge base": len(configuration.kb.keys() | configuration.graphs.keys()),
         "quer": len(files),
         "sink": len(configuration.sinks),
         "test": ran,

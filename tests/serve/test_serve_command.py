@@ -283,6 +283,15 @@ def test_check_names_streams_that_nobody_gives(
     assert f"did you mean: {iri}\n" in found.out and found.out.endswith(": 1 warning\n")
 
 
+def test_check_counts_graphs_that_begin_empty(
+    configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with configuration.open("a") as file:
+        file.write('\n[kb."http://example/one"]\nwritable = true\n')
+        file.write('[kb."http://example/two"]\nwritable = true\n')
+    assert ", 2 knowledge bases, " in check(configuration, capsys).out
+
+
 def test_check_runs_the_tests_beside_the_queries(
     configuration: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
