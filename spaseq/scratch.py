@@ -52,8 +52,8 @@ def sweep(directory: Path, new_seconds: float = _NEW_SECONDS) -> None:
     """Remove the directories of killed processes.
 
     Args:
-      directory: the temporary directory.
-      new_seconds: directories that changed within this time stay.
+        directory: the temporary directory.
+        new_seconds: directories that changed within this time stay.
     """
     if fcntl is None:
         return

@@ -99,7 +99,7 @@ def go_on(value: Any, state: Any) -> bool:
     """Restore the objects in a field's value from their states; False if it holds no such objects.
 
     Raises:
-      any of `safe_pickles.BROKEN`: the state is damaged.
+        any of `safe_pickles.BROKEN`: the state is damaged.
     """
     if isinstance(value, Stateful):
         value.restore(state)

@@ -61,7 +61,7 @@ def one_at_a_time(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenat
     """Make a method wait while another thread is in such a method of the object.
 
     Raises:
-      UsageError: the calling thread is already in such a method.
+        UsageError: the calling thread is already in such a method.
     """
 
     @wraps(method)
@@ -229,7 +229,7 @@ class Engine:
         Queries that read a stream which it registers stay; that stream has no further events.
 
         Raises:
-          UsageError: no query has this name.
+            UsageError: no query has this name.
         """
         self._check_open()
         query = self._queries.query_of(name)

@@ -59,9 +59,9 @@ class PushedStreams:
         """Set the lifts of some streams: by the stream's name, the text or the path of its lift.
 
         Raises:
-          UsageError: there is no such stream.
-          QueryError: a lift has errors.
-          InputError: a lift's file cannot be read.
+            UsageError: there is no such stream.
+            QueryError: a lift has errors.
+            InputError: a lift's file cannot be read.
         """
         if not lifts:
             return

@@ -65,7 +65,7 @@ def columns_of(plans: Sequence[QueryPlan], chosen: str | None) -> list[str]:
     --columns.
 
     Raises:
-      UsageError: there is no such column, or it is chosen twice.
+        UsageError: there is no such column, or it is chosen twice.
     """
     projected = [plan.answers.projection for plan in _answering(plans)[:1]]
     variables = [item.name for items in projected for item in items]

@@ -143,7 +143,7 @@ class MessageSource(ABC):
         that it gave.
 
         Raises:
-          InputError: the broker cannot be reached at the start, or has no such stream.
+            InputError: the broker cannot be reached at the start, or has no such stream.
         """
 
 

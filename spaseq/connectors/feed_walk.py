@@ -87,13 +87,13 @@ class FeedWalk:
         """Add the members and links of a page.
 
         Args:
-          iri: its address, as its links name it.
-          page: its contents.
-          feed: the feed's description on the root page.
-          closed: whether it never changes.
+            iri: its address, as its links name it.
+            page: its contents.
+            feed: the feed's description on the root page.
+            closed: whether it never changes.
 
         Returns:
-          The members without triples on the page.
+            The members without triples on the page.
         """
         relations, empty, members = page.relations(feed), [], 0
         for member in page.members(feed):

@@ -41,10 +41,10 @@ class FlatRows:
     """Rows, with their variables.
 
     Attributes:
-      rows: the rows, without values that are no terms.
-      names: the variables of all fields, objects and lists included.
-      objects: by variable of a nested field, the objects at the top of the row that it is in.
-      inner: the fields directly in such an object.
+        rows: the rows, without values that are no terms.
+        names: the variables of all fields, objects and lists included.
+        objects: by variable of a nested field, the objects at the top of the row that it is in.
+        inner: the fields directly in such an object.
     """
 
     rows: list[Row]

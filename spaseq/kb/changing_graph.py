@@ -91,7 +91,7 @@ class ChangingGraph(Stateful):
         """Remove triples, then add triples.
 
         Returns:
-          the numbers of triples removed and added.
+            the numbers of triples removed and added.
         """
         whole = [pattern for pattern in change.deleted if _is_triple(pattern)]
         count = self.remove(*self._coded(whole, adds=False))

@@ -29,8 +29,8 @@ class BoundedUpdates:
     """Executes updates in a separate process.
 
     Attributes:
-      most_bytes: maximum memory of an update.
-      longest_s: its maximum time.
+        most_bytes: maximum memory of an update.
+        longest_s: its maximum time.
     """
 
     most_bytes: int

@@ -28,9 +28,9 @@ class KnownFields:
     """Known properties of the columns of a table before they are read, by variable.
 
     Attributes:
-      whole: integers without a null.
-      harmless: fields of which no value can make its row bad.
-      moments: timestamps in the years 1 to 9999, without a null.
+        whole: integers without a null.
+        harmless: fields of which no value can make its row bad.
+        moments: timestamps in the years 1 to 9999, without a null.
     """
 
     whole: frozenset[str] = field(default=frozenset())

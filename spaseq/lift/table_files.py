@@ -180,7 +180,7 @@ class TableFile:
         """The known properties of the file's columns, without reading them.
 
         Raises:
-          InputError: it cannot be opened.
+            InputError: it cannot be opened.
         """
         if self.format is not TableFormat.PARQUET:
             return KnownFields()

@@ -38,7 +38,7 @@ def asked_evaluator(plan: QueryPlan, name: str) -> EvaluatorChoice:
     """The evaluator that a caller requests by name; `check_evaluator` says whether it is suitable.
 
     Raises:
-      UsageError: there is no such evaluator.
+        UsageError: there is no such evaluator.
     """
     for known in get_args(EvaluatorName):
         if name == known:
@@ -51,7 +51,7 @@ def check_evaluator(plan: QueryPlan) -> None:
     """Check that the requested evaluator can run the plan.
 
     Raises:
-      UsageError: it cannot.
+        UsageError: it cannot.
     """
     choice = plan.sequence.evaluator
     against = obstacle_to(choice.name, plan) if choice.asked else None

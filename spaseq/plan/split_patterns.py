@@ -32,10 +32,10 @@ class GraphStep:
     """A step after the join with graphs.
 
     Attributes:
-      kind: `optional` keeps rows without a match, and leaves variables unbound. `exists` keeps rows
-          with a match, `not exists` rows without one. `filter` has conditions only.
-      triples: their variables in common with the join are certainly bound there.
-      conditions: conditions of a match.
+        kind: `optional` keeps rows without a match, and leaves variables unbound. `exists` keeps
+            rows with a match, `not exists` rows without one. `filter` has conditions only.
+        triples: their variables in common with the join are certainly bound there.
+        conditions: conditions of a match.
     """
 
     kind: Literal["optional", "exists", "not exists", "filter"]

@@ -86,7 +86,7 @@ class SortedUnit:
 
 
 Made: TypeAlias = "Mapping[SortedUnit, SortedUnit]"
-"""By unit that maintains a graph: the only unit that reads the graph.
+"""For each unit that maintains a graph: the only unit that reads the graph.
 
 The `steps` of the reader make the `steps` of the maintainer.
 """
@@ -97,12 +97,12 @@ class SequenceStep:
     """The results of a unit's sequence for some rows, or at the end of the streams.
 
     Attributes:
-      answers: in order, by query.
-      watermark: the time (ms) up to which they are certain; None at the end.
-      seconds: time of the work.
-      partials: partial matches whose windows have closed.
-      suppressed, muted: numbers of answers left out, at the end; as in `SequenceStage`.
-      reports: earlier reports, in order.
+        answers: in order, by query.
+        watermark: the time (ms) up to which they are certain; None at the end.
+        seconds: time of the work.
+        partials: partial matches whose windows have closed.
+        suppressed, muted: numbers of answers left out, at the end; as in `SequenceStage`.
+        reports: earlier reports, in order.
     """
 
     answers: FoundAnswers

@@ -64,10 +64,10 @@ class PushedQueries:
     `advance` or `close`, state is lost, and every later call raises a RunError.
 
     Attributes:
-      queries: all queries, in reading order.
-      maintained: the graphs that they maintain.
-      graphs: the values of these graphs, and of those that a query still reads.
-      running: the units of the queries that have not failed.
+        queries: all queries, in reading order.
+        maintained: the graphs that they maintain.
+        graphs: the values of these graphs, and of those that a query still reads.
+        running: the units of the queries that have not failed.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class PushedQueries:
         `coming` are queries that will be added, too.
 
         Raises:
-          UsageError: as from `add`.
+            UsageError: as from `add`.
         """
         self._how.check(plan)
         if not coming and not self._is_chained(plan):

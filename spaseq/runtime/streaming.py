@@ -45,10 +45,10 @@ class GeneratorRun:
     the answers that are now certain, query by query. When `waits_for` is None, the run is over.
 
     Args:
-      job: the queries, and the bounded streams.
-      live: the IRIs of the live streams.
-      delay_ms: maximum delay of an event behind the greatest time of its stream.
-      on_refused: called with the error of each bad event; may raise it.
+        job: the queries, and the bounded streams.
+        live: the IRIs of the live streams.
+        delay_ms: maximum delay of an event behind the greatest time of its stream.
+        on_refused: called with the error of each bad event; may raise it.
     """
 
     def __init__(

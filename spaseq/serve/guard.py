@@ -124,8 +124,8 @@ class Access:
         """Check a request; return the name of its sender.
 
         Raises:
-          Refused: it is for another server, comes from a foreign page, has no token, or one without
-              the scope.
+            Refused: it is for another server, comes from a foreign page, has no token, or one
+                without the scope.
         """
         headers = Headers(scope=scope)
         served_at, client = scope.get("server"), scope.get("client")

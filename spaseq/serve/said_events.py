@@ -198,9 +198,9 @@ class SaidEvents:
     """The statements of events; any thread may use it.
 
     Attributes:
-      run: has the answers.
-      events: finds events that are still logged.
-      words: makes words of their triples.
+        run: has the answers.
+        events: finds events that are still logged.
+        words: makes words of their triples.
     """
 
     run: StandingRun

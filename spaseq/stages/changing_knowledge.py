@@ -53,9 +53,9 @@ class _NumberedRows:
     """The events among the rows of a batch, or the changes of graphs.
 
     Attributes:
-      rows: n rows.
-      at: int64 [n], the position of each row's event or change; ascends. Events and changes share
-          one numbering.
+        rows: n rows.
+        at: int64 [n], the position of each row's event or change; ascends. Events and changes share
+            one numbering.
     """
 
     rows: SolutionBatch
@@ -169,9 +169,9 @@ class ChangingKnowledge(Stateful):
         """The solutions, in pieces; for each piece the graphs have their values at its time.
 
         Args:
-          rows: the next rows.
-          before: called before each change of a graph, with its time (ms).
-          until: at the end the graphs have their values of this time (ms).
+            rows: the next rows.
+            before: called before each change of a graph, with its time (ms).
+            until: at the end the graphs have their values of this time (ms).
         """
         self._before = before or _nothing
         self._forget_terms()
@@ -193,7 +193,7 @@ class ChangingKnowledge(Stateful):
         """The rows, cut at the times of external versions.
 
         Returns:
-          for each run the number of versions that have come, its events, and its changes.
+            for each run the number of versions that have come, its events, and its changes.
         """
         is_event = rows.stream < self._first
         events, changes = (_some(rows, np.flatnonzero(own)) for own in (is_event, ~is_event))
@@ -252,9 +252,9 @@ class ChangingKnowledge(Stateful):
         """The solutions on a part of some rows; the changes at the cuts are made by themselves.
 
         Args:
-          batch: the rows.
-          part: the positions of the first event or change, and after the last one.
-          cuts: the positions of the cuts.
+            batch: the rows.
+            part: the positions of the first event or change, and after the last one.
+            cuts: the positions of the cuts.
         """
         first = part[0]
         for cut in cuts:

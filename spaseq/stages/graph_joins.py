@@ -33,9 +33,9 @@ class PlacedRows:
     """n solutions of the patterns that read the event alone.
 
     Attributes:
-      rows: the solutions.
-      at: int64 [n], the position of each row's event; ascends.
-      codes: by variable that joins with a graph, int64 [n].
+        rows: the solutions.
+        at: int64 [n], the position of each row's event; ascends.
+        codes: by variable that joins with a graph, int64 [n].
     """
 
     rows: SolutionBatch

@@ -387,8 +387,8 @@ class LeftOutRows:
         """Whether these rows surely make no query exceed the limit on partial matches.
 
         Args:
-          count: the number of rows.
-          of_member: the maximum number of rows for one query.
+            count: the number of rows.
+            of_member: the maximum number of rows for one query.
         """
         unseen = self._unseen
         if unseen is None:

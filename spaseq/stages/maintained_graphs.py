@@ -57,9 +57,9 @@ class GraphThen:
     """The value of a graph at some time.
 
     Attributes:
-      count: the number of changes so far.
-      since: the time (ms) of the last change; None if there was none.
-      graph, terms: its triples.
+        count: the number of changes so far.
+        since: the time (ms) of the last change; None if there was none.
+        graph, terms: its triples.
     """
 
     count: int
@@ -73,9 +73,9 @@ class GraphPast:
     """The values of a graph from some time on. Immutable, so other threads may read it.
 
     Attributes:
-      first: the first value.
-      changes: the later changes, as rows in order.
-      versions: the value from some times (ms) on, by external changes.
+        first: the first value.
+        changes: the later changes, as rows in order.
+        versions: the value from some times (ms) on, by external changes.
     """
 
     first: GraphThen
@@ -129,10 +129,10 @@ class MaintainedGraph(Stateful):
     """A graph that takes changes from all queries that maintain it.
 
     Args:
-      iri: the graph.
-      first: the value before the first change.
-      terms: the terms of its codes.
-      versions: the values from some times (ms) on, by changes that are known from the start.
+        iri: the graph.
+        first: the value before the first change.
+        terms: the terms of its codes.
+        versions: the values from some times (ms) on, by changes that are known from the start.
     """
 
     def __init__(
@@ -239,8 +239,8 @@ class MaintainedGraphs(Parts[str, MaintainedGraph]):
     """The graphs that the queries of a run maintain, by IRI.
 
     Args:
-      first: the values before their first changes.
-      knowledge: has their versions at later times.
+        first: the values before their first changes.
+        knowledge: has their versions at later times.
     """
 
     def __init__(self, first: KnowledgeVersions, knowledge: KnowledgeBase) -> None:
@@ -303,9 +303,9 @@ class _Replay:
     """Applies changes to a graph, one after the other.
 
     Args:
-      first: the first value.
-      versions: the values from some times (ms) on; ascend.
-      terms: extends the table of `first`; by default a new one.
+        first: the first value.
+        versions: the values from some times (ms) on; ascend.
+        terms: extends the table of `first`; by default a new one.
     """
 
     def __init__(

@@ -35,11 +35,11 @@ def rows_near(
     """The rows that have a solution of a GPM near them, ascending, and a few others.
 
     Args:
-      batches: their rows are numbered one after the other.
-      partition: its variables.
-      gpm: the GPM.
-      length: the maximum distance in milliseconds of two rows that are near each other.
-      span: between these times (ms) all rows are known; rows at or beyond them stay.
+        batches: their rows are numbered one after the other.
+        partition: its variables.
+        gpm: the GPM.
+        length: the maximum distance in milliseconds of two rows that are near each other.
+        span: between these times (ms) all rows are known; rows at or beyond them stay.
     """
     first_known, last_known = span
     numbers = {v: _numbers([batch.values[v] for batch in batches]) for v in partition}

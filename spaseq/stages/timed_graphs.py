@@ -166,7 +166,7 @@ class PlacedChanges:
         """The positions of changes that are applied by themselves, so that few values come between.
 
         Args:
-          most: the maximum number of values of a subject's predicate between two of these.
+            most: the maximum number of values of a subject's predicate between two of these.
         """
         places: list[int] = crowded(self.place, self.pair, self.comes, self.alone, most).tolist()
         return places
@@ -232,14 +232,14 @@ class TimedGraph:
         """The triples with a predicate that hold at the positions of n rows.
 
         Args:
-          s, o: int64 [n], the subject and object of each row's look-up; None for any.
-          at: int64 [n], the positions.
+            s, o: int64 [n], the subject and object of each row's look-up; None for any.
+            at: int64 [n], the positions.
 
         Returns:
-          for each pair of a row and a triple: the row, the subject, the object.
+            for each pair of a row and a triple: the row, the subject, the object.
 
         Raises:
-          LimitExceeded: there are more pairs than the budget allows.
+            LimitExceeded: there are more pairs than the budget allows.
         """
         if s is None and o is not None:
             known, timed = self._graph.keys_by_object(predicate), self._timed_by_object(predicate)
@@ -265,8 +265,8 @@ class TimedKeys:
     """The intervals in which m triples hold, with the triples as pairs of codes that ascend.
 
     Attributes:
-      keys: int64 [m], the first code before the second.
-      since, until: int64 [m], positions, as `intervals` gives them; by key, they ascend.
+        keys: int64 [m], the first code before the second.
+        since, until: int64 [m], positions, as `intervals` gives them; by key, they ascend.
     """
 
     keys: Int64s

@@ -294,9 +294,9 @@ class TimedPatterns:
     """Stage 1 with the values of graphs at different times.
 
     Args:
-      stages: (time in ms from which it counts, stage); times ascend, and no event is before the
-          first.
-      columns: of the solutions.
+        stages: (time in ms from which it counts, stage); times ascend, and no event is before the
+            first.
+        columns: of the solutions.
     """
 
     def __init__(

@@ -45,9 +45,9 @@ class LatestRows:
         """The time (ms) of the last row that may complete the required GPMs, NEVER if none.
 
         Args:
-          time: [n > 0] in ms, in any order. No later call has a row before the first one.
-          gpm: [n] the GPM of each row, BARE for none.
-          key: [n] a number for the partition of each row.
+            time: [n > 0] in ms, in any order. No later call has a row before the first one.
+            gpm: [n] the GPM of each row, BARE for none.
+            key: [n] a number for the partition of each row.
         """
         if (time[1:] < time[:-1]).any():
             order = np.argsort(time, kind="stable")
@@ -118,8 +118,8 @@ class WaitingRows:
         """The rows for the evaluator now; None if it need not run. With `at_once`, all rows.
 
         Args:
-          rows: all rows between the last watermark and this one, perhaps with later ones.
-          watermark: no row at or before this time (ms) follows.
+            rows: all rows between the last watermark and this one, perhaps with later ones.
+            watermark: no row at or before this time (ms) follows.
         """
         self._watermark = now = watermark
         if len(rows):

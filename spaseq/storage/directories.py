@@ -51,8 +51,8 @@ def check_private(directory: Path) -> None:
     """Check that no other user can put files into a directory.
 
     Raises:
-      NotPrivate: another user can.
-      OSError: it does not exist.
+        NotPrivate: another user can.
+        OSError: it does not exist.
     """
     status = os.lstat(directory)
     if stat.S_ISLNK(status.st_mode):

@@ -31,7 +31,7 @@ def contiguous(program: Program) -> Program:
     """The program of another one's matches with consecutive instants.
 
     Raises:
-      NotContiguous: a bracket with `&` or AND lets the events of two operands alternate.
+        NotContiguous: a bracket with `&` or AND lets the events of two operands alternate.
     """
     return _Contiguous(program).program()
 

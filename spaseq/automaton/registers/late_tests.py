@@ -57,7 +57,7 @@ class LateTests:
         """The tests that replace a late FILTER at an edge; None if it cannot hold.
 
         Raises:
-          NoKernel: registers do not decide it.
+            NoKernel: registers do not decide it.
         """
         condition = late.condition
         if is_of_its_event(condition) or timestamp_uses(condition):

@@ -31,12 +31,12 @@ class WaitingLimit:
     """The limit on the partial matches of a query that wait after an instant.
 
     Attributes:
-      most: the limit.
-      place: the position of a family's member in a partition's key; None if it has none.
-      variable: the variable with the member in the first solution of a partial match, if partitions
-          have no member; None if they do, and for a single query.
-      room: number of new partial matches that surely keep the limit.
-      exceeded: the members that have exceeded the limit.
+        most: the limit.
+        place: the position of a family's member in a partition's key; None if it has none.
+        variable: the variable with the member in the first solution of a partial match, if
+            partitions have no member; None if they do, and for a single query.
+        room: number of new partial matches that surely keep the limit.
+        exceeded: the members that have exceeded the limit.
     """
 
     most: int

@@ -160,8 +160,8 @@ class PatternOperators:
         """The solutions that the events need, of a pattern with too many to cache.
 
         Raises:
-          LimitExceeded: the search gives more than one event may have, or no binding of the events
-              leads to the pattern.
+            LimitExceeded: the search gives more than one event may have, or no binding of the
+                events leads to the pattern.
         """
         if not is_bound(pattern, active):
             raise exceeded

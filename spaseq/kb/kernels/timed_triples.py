@@ -237,16 +237,16 @@ def holding(
     """Find the triples that hold at the positions of n rows.
 
     Args:
-      known: the triples that hold at the start, as keys; ascend.
-      keys, since, until: triples that come or go, by key and time, from `intervals`.
-      lowest: [n] the first key of a row's look-up.
-      width: the number of keys from there on.
-      at: [n] the position of each row.
-      most: maximum number of triples counted.
-      rows, found: [room] output, the row and the key of each triple, while there is room.
+        known: the triples that hold at the start, as keys; ascend.
+        keys, since, until: triples that come or go, by key and time, from `intervals`.
+        lowest: [n] the first key of a row's look-up.
+        width: the number of keys from there on.
+        at: [n] the position of each row.
+        most: maximum number of triples counted.
+        rows, found: [room] output, the row and the key of each triple, while there is room.
 
     Returns:
-      the number of triples.
+        the number of triples.
     """
     total = 0
     for i in range(len(at)):

@@ -317,9 +317,9 @@ class OperatorWords:
     """The description of a sequence operator, in words.
 
     Attributes:
-      meaning: a sentence for editors.
-      ignored: the events that a waiting run ignores there.
-      legend: the text below a picture.
+        meaning: a sentence for editors.
+        ignored: the events that a waiting run ignores there.
+        legend: the text below a picture.
     """
 
     meaning: str

@@ -21,8 +21,8 @@ class JsonLdContexts:
     """The contexts for a stream's JSON.
 
     Attributes:
-      own: the text of the context that every message has, a JSON value; None if it has none.
-      named: the text of each context that may be named by its IRI.
+        own: the text of the context that every message has, a JSON value; None if it has none.
+        named: the text of each context that may be named by its IRI.
     """
 
     own: str | None = None
@@ -74,8 +74,8 @@ class NamedContexts:
     """Replaces the IRIs of contexts by the contexts.
 
     Args:
-      texts: the text of each context, a JSON value, by its IRI.
-      most: maximum bytes that they may add to one text.
+        texts: the text of each context, a JSON value, by its IRI.
+        most: maximum bytes that they may add to one text.
     """
 
     def __init__(self, texts: Mapping[str, str], most: int) -> None:

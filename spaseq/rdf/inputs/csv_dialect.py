@@ -18,11 +18,11 @@ class CsvDialect:
     """The dialect of CSV or TSV.
 
     Attributes:
-      delimiter: between two cells; None: detected for each file.
-      quote: around cells with delimiters or line ends; empty if there is none.
-      header: whether the first row has the names of the fields; or the names, if it has not.
-      decimal: `.` or `,` between the digits of a number.
-      encoding: of the text.
+        delimiter: between two cells; None: detected for each file.
+        quote: around cells with delimiters or line ends; empty if there is none.
+        header: whether the first row has the names of the fields; or the names, if it has not.
+        decimal: `.` or `,` between the digits of a number.
+        encoding: of the text.
     """
 
     delimiter: str | None = None

@@ -144,9 +144,9 @@ class PartOfFile:
     """The part of a file that a message has.
 
     Attributes:
-      format: the media type of the file.
-      line: the number of the first line, from 1, in formats of lines.
-      row: the number of the first row, from 1, in formats of rows.
+        format: the media type of the file.
+        line: the number of the first line, from 1, in formats of lines.
+        row: the number of the first row, from 1, in formats of rows.
     """
 
     format: str

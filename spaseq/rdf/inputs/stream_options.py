@@ -93,12 +93,12 @@ class MessageOptions:
     """The reading options of messages, besides `StreamOptions`.
 
     Attributes:
-      format: the format of all messages, whatever their media types: the name or extension of a
-          format, or a media type. None: each message has its own format.
-      time: a name of `TIME_RULES`; None makes an event without a time bad input.
-      dedup_ms: an event is dropped if its graph's IRI was seen in this time before its arrival.
-          None drops nothing.
-      max_bytes: a larger message is bad input. None: no limit.
+        format: the format of all messages, whatever their media types: the name or extension of a
+            format, or a media type. None: each message has its own format.
+        time: a name of `TIME_RULES`; None makes an event without a time bad input.
+        dedup_ms: an event is dropped if its graph's IRI was seen in this time before its arrival.
+            None drops nothing.
+        max_bytes: a larger message is bad input. None: no limit.
 
     Raises:
         UsageError: a format or a time rule is unknown, or the library of a format is missing.

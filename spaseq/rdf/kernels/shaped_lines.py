@@ -138,9 +138,9 @@ class LineBounds(NamedTuple):
     """The limits of lines.
 
     Attributes:
-      line: maximum bytes of a line that has a known shape.
-      quads: maximum bytes of its quads.
-      unknown: number of lines without a known shape after which the kernel returns.
+        line: maximum bytes of a line that has a known shape.
+        quads: maximum bytes of its quads.
+        unknown: number of lines without a known shape after which the kernel returns.
     """
 
     line: int

@@ -165,9 +165,9 @@ class FeedDescription:
     """The description of a feed on its root page.
 
     Attributes:
-      time: the path to a member's time; None if it has none.
-      order: the path to the order of members of one time.
-      polling_s: the polling interval of open pages; None if it is not given.
+        time: the path to a member's time; None if it has none.
+        order: the path to the order of members of one time.
+        polling_s: the polling interval of open pages; None if it is not given.
     """
 
     time: Path | None
@@ -197,8 +197,8 @@ class TreePage:
     """A page of a feed.
 
     Attributes:
-      iri: the address of the page.
-      document: its contents.
+        iri: the address of the page.
+        document: its contents.
     """
 
     iri: str

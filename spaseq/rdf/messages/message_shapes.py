@@ -62,10 +62,10 @@ class MessageShape:
     """The common text of lines, and the construction of their quads.
 
     Attributes:
-      parts: texts of a line, each with the kind of value after it; after the last one comes END.
-      writes: texts of the quads, each with the position in the line of the value after it, and its
-          form.
-      rest: the text after the last of these values in the quads.
+        parts: texts of a line, each with the kind of value after it; after the last one comes END.
+        writes: texts of the quads, each with the position in the line of the value after it, and
+            its form.
+        rest: the text after the last of these values in the quads.
     """
 
     parts: Sequence[tuple[bytes, int]]

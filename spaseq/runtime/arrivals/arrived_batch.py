@@ -25,11 +25,11 @@ class FileSlice:
     """A range of a file that a batch reads.
 
     Attributes:
-      range: the range.
-      clock: the stream's clock before it.
-      lines: its number of lines.
-      size: the file's size when it was found; all of it will be read.
-      horizon: how far ahead its events may be.
+        range: the range.
+        clock: the stream's clock before it.
+        lines: its number of lines.
+        size: the file's size when it was found; all of it will be read.
+        horizon: how far ahead its events may be.
     """
 
     range: FileRange
@@ -131,11 +131,11 @@ class StreamProgress:
     """The clock of a stream after a batch.
 
     Attributes:
-      stream: the stream's number.
-      watermark: in milliseconds; None before any event.
-      knowledge: the name of the batch's knowledge base.
-      ties: the name of the file that numbers events of equal time in the partitions of a topic; ""
-          if there is none.
+        stream: the stream's number.
+        watermark: in milliseconds; None before any event.
+        knowledge: the name of the batch's knowledge base.
+        ties: the name of the file that numbers events of equal time in the partitions of a topic;
+            "" if there is none.
     """
 
     stream: int

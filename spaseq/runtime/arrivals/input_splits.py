@@ -70,8 +70,8 @@ class BatchSizer:
     """Size of the next batch of a backlog, in bytes of each stream.
 
     Args:
-      most: maximum bytes of a batch.
-      now: seconds, from a monotonic clock.
+        most: maximum bytes of a batch.
+        now: seconds, from a monotonic clock.
     """
 
     def __init__(self, most: int, now: Callable[[], float] = time.monotonic) -> None:
@@ -99,8 +99,8 @@ class Repetition(NamedTuple):
     """The batches of the file source log that rebuild the state of an earlier run.
 
     Attributes:
-      begin: they come after this batch.
-      end: the last of them. The earlier run has given all answers up to it.
+        begin: they come after this batch.
+        end: the last of them. The earlier run has given all answers up to it.
     """
 
     begin: int = 0

@@ -49,12 +49,12 @@ class Depth:
     """The maximum distance from the watermark of an event on which the state of a query depends.
 
     Attributes:
-      streams: the IRIs of the streams of the query.
-      length_ms: the distance in time before the watermark.
-      events: under WITHIN n EVENTS, the number of events.
-      is_chained: whether AFTER MATCH makes each answer depend on the answer before. Two windows
-          nearly always suffice; more are safer.
-      is_endless: whether there is no maximum.
+        streams: the IRIs of the streams of the query.
+        length_ms: the distance in time before the watermark.
+        events: under WITHIN n EVENTS, the number of events.
+        is_chained: whether AFTER MATCH makes each answer depend on the answer before. Two windows
+            nearly always suffice; more are safer.
+        is_endless: whether there is no maximum.
     """
 
     streams: tuple[str, ...]
@@ -67,8 +67,8 @@ class Depth:
         """The present reach of the state.
 
         Args:
-          watermarks: of the streams, by IRI (ms); None before the first event.
-          accepted: number of events of each stream so far, by IRI.
+            watermarks: of the streams, by IRI (ms); None before the first event.
+            accepted: number of events of each stream so far, by IRI.
         """
         marks = [watermarks[iri] for iri in self.streams]
         known = [mark for mark in marks if mark is not None]

@@ -24,9 +24,9 @@ class PlaceTime:
     """The time of a partition.
 
     Attributes:
-      watermark: ms; None if it has none.
-      reached: its time according to the clock, ms; None if the clock does not tell now.
-      is_idle: whether it is silent, and so holds back no query.
+        watermark: ms; None if it has none.
+        reached: its time according to the clock, ms; None if the clock does not tell now.
+        is_idle: whether it is silent, and so holds back no query.
     """
 
     watermark: int | None
@@ -39,8 +39,8 @@ class Watched:
     """Queries that wait for time.
 
     Attributes:
-      groups: the streams of queries whose answers become final together.
-      waited: the streams that block some answer or state.
+        groups: the streams of queries whose answers become final together.
+        waited: the streams that block some answer or state.
     """
 
     groups: Collection[frozenset[object]]

@@ -44,9 +44,9 @@ def after(
     """Solutions on events with provisional numbers, with final ones.
 
     Args:
-      rows: the solutions.
-      earlier_events: number of events of each time in earlier parts.
-      streams: the IRIs of the streams that the rows name by number.
+        rows: the solutions.
+        earlier_events: number of events of each time in earlier parts.
+        streams: the IRIs of the streams that the rows name by number.
     """
     own = np.maximum(rows.k, -1 - rows.k)  # a state of an earlier version has k itself
     more = 0 if earlier_events is None else earlier_events.of(rows.time)

@@ -132,9 +132,9 @@ def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
     them.
 
     Raises:
-      InputError: a graph of FROM NAMED is not loaded, or a SERVICE is not allowed.
-      UsageError: a graph at an endpoint needs a path that entailment makes and SPARQL cannot
-          express.
+        InputError: a graph of FROM NAMED is not loaded, or a SERVICE is not allowed.
+        UsageError: a graph at an endpoint needs a path that entailment makes and SPARQL cannot
+            express.
     """
     graphs = {*knowledge.graphs, *knowledge.endpoints}
     allowed = AllowedHosts.of(knowledge.services, knowledge.endpoints.values())

@@ -73,7 +73,7 @@ class GraphDumps:
         """Write the graphs; `knowledge` has their first values, and their external versions.
 
         Raises:
-          RunError: a file cannot be written.
+            RunError: a file cannot be written.
         """
         for iri, (path, form) in self._files.items():
             triples = self._past(iri, knowledge).triples(LATEST)

@@ -147,7 +147,7 @@ def order_with(
     graphs.
 
     Raises:
-      UsageError: as from `reading_order`; or the kind of a graph would change for another query.
+        UsageError: as from `reading_order`; or the kind of a graph would change for another query.
     """
     plans = reading_order([*others, plan])
     known = {id(other) for other in others}

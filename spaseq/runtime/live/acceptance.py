@@ -87,7 +87,7 @@ class MessageAcceptance:
         """Judge and log requests from here on: all logged messages have been read.
 
         Args:
-          engine_streams: the present result of `LiveEngine.streams_as_json`.
+            engine_streams: the present result of `LiveEngine.streams_as_json`.
         """
         self._ends = clock_at_end([*self._streams.values()], engine_streams)
         self._is_open = True
@@ -108,16 +108,16 @@ class MessageAcceptance:
         """Log `UNNUMBERED` messages of a stream; they are on disk when this returns.
 
         Args:
-          iri: the IRI of the stream.
-          messages: the messages.
-          events: their events.
-          wakes: whether to wake the run; else the caller wakes it after its reply.
+            iri: the IRI of the stream.
+            messages: the messages.
+            events: their events.
+            wakes: whether to wake the run; else the caller wakes it after its reply.
 
         Returns:
-          The number of late events.
+            The number of late events.
 
         Raises:
-          RunError: the disk is full or fails, or the run ends. Nothing is in the log.
+            RunError: the disk is full or fails, or the run ends. Nothing is in the log.
         """
         posted = _Posted(iri, messages, events)
         with self._door:
@@ -151,9 +151,9 @@ class MessageAcceptance:
         """Log the messages of sources and requests; return whether there were any.
 
         Raises:
-          LogNotWritten: a log could not be written. Messages of sources for it are kept for the
-              next call, and requests for it get the error.
-          SpaseqError: a source has failed.
+            LogNotWritten: a log could not be written. Messages of sources for it are kept for the
+                next call, and requests for it get the error.
+            SpaseqError: a source has failed.
         """
         if self._sync_s and self._has_any:
             rest = self._committed_at + self._sync_s - time.monotonic()
@@ -184,7 +184,7 @@ class MessageAcceptance:
         """Log the messages of a stream's source and of requests, and answer the requests.
 
         Raises:
-          LogNotWritten: nothing is in the log. The requests get the error, too.
+            LogNotWritten: nothing is in the log. The requests get the error, too.
         """
         try:
             late = self._commit(iri, posted, self._clock.arrival(iri))
@@ -223,7 +223,8 @@ class MessageAcceptance:
         """Log heartbeats, given by stream and partition (ms).
 
         Raises:
-          LogNotWritten: the disk is full. The heartbeats of further streams are not logged either.
+            LogNotWritten: the disk is full. The heartbeats of further streams are not logged
+                either.
         """
         with self.writing:
             for iri, beats in groupby(sorted(due.items()), key=lambda beat: beat[0][0]):

@@ -105,7 +105,7 @@ class AnswerIndex:
         """The oldest answers of a query, or the answers after the one with an id.
 
         Raises:
-          AnswerGone: there is no answer with that id.
+            AnswerGone: there is no answer with that id.
         """
         with self._lock:
             answers, begin = self._of.get(title, _Answers()), 0
@@ -277,7 +277,7 @@ class AnswerLog:
         """Write the waiting answers; return whether there were any.
 
         Raises:
-          LogNotWritten: the disk is full. The answers keep waiting.
+            LogNotWritten: the disk is full. The answers keep waiting.
         """
         if not self._waiting:
             return False

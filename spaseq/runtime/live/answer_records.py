@@ -84,7 +84,7 @@ def keep_failed(path: Path, answer: LoggedAnswer, reason: str) -> None:
     """Append an answer and the reason of its failure; it is on disk when this returns.
 
     Raises:
-      RunError: the disk is full, or fails.
+        RunError: the disk is full, or fails.
     """
     text = json.dumps(reason, ensure_ascii=False)
     append_line(path, f'{{"reason": {text}, "answer": {json_with_id(answer)}}}')

@@ -40,17 +40,17 @@ class CatchUp:
     """A query that reads the past, on its way to the end of the logs.
 
     Args:
-      job: the job of the run.
-      plan: the query.
-      streams: all streams of the run.
-      logs: their logs.
-      start: the point where it begins.
-      limits: limits of its state.
-      since: it takes no event before this time (ms).
+        job: the job of the run.
+        plan: the query.
+        streams: all streams of the run.
+        logs: their logs.
+        start: the point where it begins.
+        limits: limits of its state.
+        since: it takes no event before this time (ms).
 
     Attributes:
-      put_at: the next record of each stream's log when the query was put.
-      reads_past: whether all records that it has read were logged before the query was put.
+        put_at: the next record of each stream's log when the query was put.
+        reads_past: whether all records that it has read were logged before the query was put.
     """
 
     def __init__(

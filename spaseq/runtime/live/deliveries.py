@@ -33,14 +33,14 @@ class SinkSettings:
     """An output of a live run.
 
     Attributes:
-      to: a path, `-`, or the URL of a sink.
-      terms: which answers it gets, and how long they wait for it.
-      form: the format of a file; "": its extension says it.
-      columns: of a table.
-      overwrites: whether a file's content is removed when the output is new.
-      has_ids: whether JSON lines of a file begin with the answers' ids, as broker messages do.
-      template: makes the text of an answer; None: JSON.
-      options: of a webhook or mailbox, beside its address.
+        to: a path, `-`, or the URL of a sink.
+        terms: which answers it gets, and how long they wait for it.
+        form: the format of a file; "": its extension says it.
+        columns: of a table.
+        overwrites: whether a file's content is removed when the output is new.
+        has_ids: whether JSON lines of a file begin with the answers' ids, as broker messages do.
+        template: makes the text of an answer; None: JSON.
+        options: of a webhook or mailbox, beside its address.
     """
 
     to: str

@@ -29,12 +29,12 @@ class Terms:
     """The terms of an output: the answers that it gets, and the treatment of failures.
 
     Attributes:
-      queries: names or globs of the queries whose answers it gets.
-      keep_ms: how long an answer waits for it, before it goes to `failed/`.
-      past: whether it gets answers of the past, which a query put with `from` makes only of events
-          logged before. Other outputs count them as withheld.
-      patient: whether every failure is retried. Otherwise a failure ends the delivery, unless it is
-          `NotTaken`.
+        queries: names or globs of the queries whose answers it gets.
+        keep_ms: how long an answer waits for it, before it goes to `failed/`.
+        past: whether it gets answers of the past, which a query put with `from` makes only of
+            events logged before. Other outputs count them as withheld.
+        patient: whether every failure is retried. Otherwise a failure ends the delivery, unless it
+            is `NotTaken`.
     """
 
     queries: tuple[str, ...] = ("*",)
@@ -52,13 +52,13 @@ class DeliveryView:
     """The health report of an output.
 
     Attributes:
-      name: its name in the configuration.
-      to: its address, without passwords.
-      behind: number of answers of the log that it has yet to take or to pass over.
-      sent: number of answers that it has taken, over restarts.
-      failed: number of answers in its file in `failed/`, over restarts.
-      withheld: number of answers of the past that it did not get, by query, over restarts.
-      problem: the reason why the last attempt, which is repeated, failed; "" if it succeeded.
+        name: its name in the configuration.
+        to: its address, without passwords.
+        behind: number of answers of the log that it has yet to take or to pass over.
+        sent: number of answers that it has taken, over restarts.
+        failed: number of answers in its file in `failed/`, over restarts.
+        withheld: number of answers of the past that it did not get, by query, over restarts.
+        problem: the reason why the last attempt, which is repeated, failed; "" if it succeeded.
     """
 
     name: str
@@ -74,21 +74,21 @@ class Delivery:
     """Sends answers of the log to one output; `Deliveries` makes one for each output.
 
     Args:
-      directory: of the run. `sent/NAME` keeps the position in the log, and `failed/NAME.jsonl` the
-          answers that the output did not take.
-      name: of the output.
-      log: the answers.
-      outlet: the output; this object opens and closes it.
-      terms: which answers it gets.
-      on_note: called in the thread when the output goes away, and comes back.
-      on_end: called in the thread if the delivery ends with a failure; see `check`.
+        directory: of the run. `sent/NAME` keeps the position in the log, and `failed/NAME.jsonl`
+            the answers that the output did not take.
+        name: of the output.
+        log: the answers.
+        outlet: the output; this object opens and closes it.
+        terms: which answers it gets.
+        on_note: called in the thread when the output goes away, and comes back.
+        on_end: called in the thread if the delivery ends with a failure; see `check`.
 
     Attributes:
-      next: the index of the first answer in the log that it has yet to take or to pass over.
-      noted: the value of `next` on disk. A restart begins there.
+        next: the index of the first answer in the log that it has yet to take or to pass over.
+        noted: the value of `next` on disk. A restart begins there.
 
     Raises:
-      SpaseqError: the output cannot be opened.
+        SpaseqError: the output cannot be opened.
     """
 
     def __init__(

@@ -39,9 +39,9 @@ class Replay:
     """How to rebuild the state of an earlier run.
 
     Attributes:
-      point: the point from which the logs are read.
-      to: the run when its state was saved, with counts in the place of the engine's state. The
-          answers up to there are logged.
+        point: the point from which the logs are read.
+        to: the run when its state was saved, with counts in the place of the engine's state. The
+            answers up to there are logged.
     """
 
     point: ReplayPoint
@@ -52,23 +52,23 @@ class EarlierRun:
     """The saved state of an earlier run, or the means to rebuild it.
 
     Args:
-      directory: of the run.
-      streams: the logs of the streams, by IRI.
-      others: the other logs, by the field of `SavedRun` with their position.
-      rebuilds: whether to rebuild the state from the logs in any case.
-      is_whole: whether the log of external graph changes is complete.
-      reads_state: whether this version can use the saved state, if it can read it.
+        directory: of the run.
+        streams: the logs of the streams, by IRI.
+        others: the other logs, by the field of `SavedRun` with their position.
+        rebuilds: whether to rebuild the state from the logs in any case.
+        is_whole: whether the log of external graph changes is complete.
+        reads_state: whether this version can use the saved state, if it can read it.
 
     Attributes:
-      state: the saved state; None if there is none that can be used.
-      replay: how to rebuild it without answers; None if that is not needed, or impossible.
-      points: the points from which it can be rebuilt later.
-      warning: a warning about a state of another version, if no note goes with it.
+        state: the saved state; None if there is none that can be used.
+        replay: how to rebuild it without answers; None if that is not needed, or impossible.
+        points: the points from which it can be rebuilt later.
+        warning: a warning about a state of another version, if no note goes with it.
 
     Raises:
-      UsageError: a log ends before the position to which the state has read it, or a rebuild would
-          need graphs that earlier events have changed.
-      RunError: the state or the note is damaged.
+        UsageError: a log ends before the position to which the state has read it, or a rebuild
+            would need graphs that earlier events have changed.
+        RunError: the state or the note is damaged.
     """
 
     def __init__(
@@ -193,10 +193,10 @@ def point_of(
     """The present point of a run, between two batches.
 
     Args:
-      places: the next record of each stream's log, by IRI.
-      engine: of the run.
-      queries: of the run.
-      endpoints: the next record of the log of endpoints.
+        places: the next record of each stream's log, by IRI.
+        engine: of the run.
+        queries: of the run.
+        endpoints: the next record of the log of endpoints.
     """
     plans = [query.plan for query in engine.queries.queries]
     graphs = {*engine.queries.maintained}
@@ -236,13 +236,13 @@ class LogRepetition:
     """Reads the logs again, to the position of an earlier run.
 
     Args:
-      job: of the run; it gets no report that the earlier run has made.
-      engine: evaluates.
-      queries: change as they have changed.
-      answers: of the run; logged ones come again.
-      endpoints: answer as they have answered.
-      iris: of the streams.
-      advance: reads on, and lets others look at the run.
+        job: of the run; it gets no report that the earlier run has made.
+        engine: evaluates.
+        queries: change as they have changed.
+        answers: of the run; logged ones come again.
+        endpoints: answer as they have answered.
+        iris: of the streams.
+        advance: reads on, and lets others look at the run.
     """
 
     def __init__(

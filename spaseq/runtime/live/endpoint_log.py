@@ -37,7 +37,7 @@ class EndpointPauses:
     """Decides whether an endpoint may get a request.
 
     Args:
-      clock: seconds, monotonic.
+        clock: seconds, monotonic.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -75,11 +75,11 @@ class AskingBatch:
     """A batch that used endpoints.
 
     Attributes:
-      before: where it begins.
-      after: where it ends.
-      answers: by key, the endpoints' answers that it used, without those logged since the last
-          saved state.
-      index: its number in the log.
+        before: where it begins.
+        after: where it ends.
+        answers: by key, the endpoints' answers that it used, without those logged since the last
+            saved state.
+        index: its number in the log.
     """
 
     before: Places
@@ -110,9 +110,9 @@ class EndpointLog:
     answer.
 
     Args:
-      directory: of the log, which must not be open twice.
-      options: how endpoints are queried.
-      clock: seconds, monotonic.
+        directory: of the log, which must not be open twice.
+        options: how endpoints are queried.
+        clock: seconds, monotonic.
     """
 
     def __init__(

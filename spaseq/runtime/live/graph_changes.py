@@ -159,13 +159,13 @@ class GraphChanges:
     """The graphs of a run; any thread may call the methods.
 
     Args:
-      kept: the stored graphs, which change externally; None if there are none.
-      engine: evaluates the queries; it knows the values, and the graphs that queries maintain.
-      requests: to the run's thread.
-      accept: called in the run's thread.
-      is_maintained: whether a query maintains a graph.
-      wall: the clock, ms.
-      note: called with a note for the user.
+        kept: the stored graphs, which change externally; None if there are none.
+        engine: evaluates the queries; it knows the values, and the graphs that queries maintain.
+        requests: to the run's thread.
+        accept: called in the run's thread.
+        is_maintained: whether a query maintains a graph.
+        wall: the clock, ms.
+        note: called with a note for the user.
     """
 
     def __init__(

@@ -44,10 +44,10 @@ class LoggedChange:
     """A change of a graph in the log.
 
     Attributes:
-      timed: the change.
-      accepted: time of acceptance, ms since the epoch.
-      files: the checksum of the graph's files, if they have made the change.
-      number: its position in the log.
+        timed: the change.
+        accepted: time of acceptance, ms since the epoch.
+        files: the checksum of the graph's files, if they have made the change.
+        number: its position in the log.
     """
 
     timed: TimedChange
@@ -114,7 +114,7 @@ class FoldedChanges:
         """The folded changes of a log's directory.
 
         Raises:
-          RunError: the files are damaged.
+            RunError: the files are damaged.
         """
         if (directory / _FOLDED).exists():
             return read_json(directory / _FOLDED, cls.of_json)
@@ -204,11 +204,11 @@ class GraphLog:
         """Fold old changes into the base, if they are worth it; return whether any were folded.
 
         Args:
-          until: no query needs a value that a change at or before this time (ms) replaced.
-          before: but a reader may want it if the change was accepted at or after this time (ms).
+            until: no query needs a value that a change at or before this time (ms) replaced.
+            before: but a reader may want it if the change was accepted at or after this time (ms).
 
         Raises:
-          RunError: the disk is full. Nothing has changed.
+            RunError: the disk is full. Nothing has changed.
         """
         old = 0
         while old < len(self.changes) and _is_old(self.changes[old], until, before):

@@ -30,7 +30,7 @@ class RunClock:
     """Gives times of arrival, in ms since the epoch.
 
     Args:
-      wall: the clock, in seconds since the epoch.
+        wall: the clock, in seconds since the epoch.
     """
 
     def __init__(self, wall: Callable[[], float] = time.time) -> None:
@@ -76,9 +76,9 @@ class Heartbeats:
     """Records messages of partitions, and decides which heartbeats are due.
 
     Args:
-      streams: all streams of the run.
-      clock: of the run.
-      now: seconds, of a monotonic clock.
+        streams: all streams of the run.
+        clock: of the run.
+        now: seconds, of a monotonic clock.
     """
 
     def __init__(

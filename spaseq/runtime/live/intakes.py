@@ -135,7 +135,7 @@ class StreamIntake:
         """Remove and return the waiting messages.
 
         Raises:
-          SpaseqError: the source has failed.
+            SpaseqError: the source has failed.
         """
         with self._lock:
             messages, self._waiting, self._bytes = self._waiting, [], 0

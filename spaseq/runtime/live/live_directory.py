@@ -36,18 +36,18 @@ class SavedRun:
     """The state of a run between two batches; all values are numbers, texts, bytes and lists.
 
     Attributes:
-      engine: the result of `LiveEngine.snapshot`.
-      places: the next record of each stream's log, by IRI.
-      answers: the next record of the answer log.
-      endpoints: the next record of the log of endpoints.
-      sides: the size of each further output file, by path.
-      changes: the next change of queries to take effect.
-      queries: the result of `as_values` for the queries.
-      answered: number of answers of each query, by title.
-      points: the result of `PastPoints.as_values`.
-      catch_ups: the points where queries that have not caught up began.
-      knowledge: the hash of the knowledge base.
-      knowledge_since: when a run first had it, ms since the epoch; 0 if there was no other one.
+        engine: the result of `LiveEngine.snapshot`.
+        places: the next record of each stream's log, by IRI.
+        answers: the next record of the answer log.
+        endpoints: the next record of the log of endpoints.
+        sides: the size of each further output file, by path.
+        changes: the next change of queries to take effect.
+        queries: the result of `as_values` for the queries.
+        answered: number of answers of each query, by title.
+        points: the result of `PastPoints.as_values`.
+        catch_ups: the points where queries that have not caught up began.
+        knowledge: the hash of the knowledge base.
+        knowledge_since: when a run first had it, ms since the epoch; 0 if there was no other one.
     """
 
     engine: list[Any]
@@ -87,18 +87,18 @@ class Persistence:
     """The storage settings of a loop, besides its logs.
 
     Attributes:
-      planner: plans the queries of an earlier run, whose set may have changed; None if the job has
-          all queries.
-      sides: further output files, open for appending, by path; a resumed run cuts them to their
-          size at the saved state.
-      sync_ms: minimum time between two commits of the logs.
-      retain_ms: how long messages and answers stay in the logs that no query needs any more.
-      endures: whether failures of a disk or a broker are passing problems and do not end the run.
-      waits: whether sources bring messages only after `acceptance.start`.
-      wall: the clock, in seconds since the epoch.
-      rebuilds: whether to rebuild the state from the logs, whatever an earlier run has saved.
-      answers_ms: how long answers stay that are not needed any more; None: as long as messages.
-      graphs: the graphs that may change externally; None if there are none.
+        planner: plans the queries of an earlier run, whose set may have changed; None if the job
+            has all queries.
+        sides: further output files, open for appending, by path; a resumed run cuts them to their
+            size at the saved state.
+        sync_ms: minimum time between two commits of the logs.
+        retain_ms: how long messages and answers stay in the logs that no query needs any more.
+        endures: whether failures of a disk or a broker are passing problems and do not end the run.
+        waits: whether sources bring messages only after `acceptance.start`.
+        wall: the clock, in seconds since the epoch.
+        rebuilds: whether to rebuild the state from the logs, whatever an earlier run has saved.
+        answers_ms: how long answers stay that are not needed any more; None: as long as messages.
+        graphs: the graphs that may change externally; None if there are none.
     """
 
     planner: Planner | None = None
@@ -118,11 +118,11 @@ class StandingOptions(Persistence):
     """Options of a standing run; the run itself sets the planner and the sides.
 
     Attributes:
-      limits: of each query's state.
-      engine: makes the engine that evaluates the queries.
-      record: a file of the data directory with settings for a replay, as (name, data).
-      on_files: called for each change of a graph by its files, with the graph before and after.
-      most_kb: maximum bytes of the files of a graph, or of a request for one.
+        limits: of each query's state.
+        engine: makes the engine that evaluates the queries.
+        record: a file of the data directory with settings for a replay, as (name, data).
+        on_files: called for each change of a graph by its files, with the graph before and after.
+        most_kb: maximum bytes of the files of a graph, or of a request for one.
     """
 
     retain_ms: int = 3_600_000
@@ -215,7 +215,7 @@ class LiveDirectory:
         """The value of the last `save_state`; None if there is none, or in another format.
 
         Raises:
-          RunError: it is damaged.
+            RunError: it is damaged.
         """
         if not self.has_state:
             return None

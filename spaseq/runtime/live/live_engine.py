@@ -64,12 +64,12 @@ class LiveEngine:
     """The stages of all queries of a job, and the clocks of its streams.
 
     Args:
-      job: the first queries, and the knowledge; it gets bad input, late events and the counts. Its
-          streams are not used.
-      streams: all streams of the run.
-      limits: of each query's state.
-      tolerated: which failures of queries do not end the run.
-      since: events before this time (ms) are for no query.
+        job: the first queries, and the knowledge; it gets bad input, late events and the counts.
+            Its streams are not used.
+        streams: all streams of the run.
+        limits: of each query's state.
+        tolerated: which failures of queries do not end the run.
+        since: events before this time (ms) are for no query.
     """
 
     at_once = AT_ONCE
@@ -134,7 +134,7 @@ class LiveEngine:
         """Add a query, or replace the one of its title, for the messages from now on.
 
         Raises:
-          UsageError: as from `PushedQueries.add`. Nothing has changed.
+            UsageError: as from `PushedQueries.add`. Nothing has changed.
         """
         title = plan.identity.title
         replaced = self.queries.query_of(title)

@@ -472,8 +472,8 @@ class LiveLoop:
         past.
 
         Raises:
-          QueryError, UsageError: the query cannot be added. Nothing has changed.
-          RunError: the disk is full. Nothing has changed.
+            QueryError, UsageError: the query cannot be added. Nothing has changed.
+            RunError: the disk is full. Nothing has changed.
         """
         self._read_all()
         log = self.queries.log
@@ -487,8 +487,8 @@ class LiveLoop:
         """Log a change of a graph; no event that a reader of it has had sees the change.
 
         Raises:
-          UsageError: a reader has had an event at or after `since` (ms).
-          RunError: the disk is full. Nothing has changed.
+            UsageError: a reader has had an event at or after `since` (ms).
+            RunError: the disk is full. Nothing has changed.
         """
         kept = self._keeping.graphs
         assert kept is not None

@@ -34,8 +34,8 @@ class LoggedRun:
     """Settings of a run over brokers' messages.
 
     Attributes:
-      engine: makes the engine that evaluates the queries.
-      stop: ends the run once it is set; by default SIGINT and SIGTERM do.
+        engine: makes the engine that evaluates the queries.
+        stop: ends the run once it is set; by default SIGINT and SIGTERM do.
     """
 
     engine: EngineMaker = LiveEngine
@@ -54,18 +54,18 @@ class LoggedRun:
         """Evaluate a job over brokers' messages until it is interrupted; a later run continues.
 
         Args:
-          job: the job; its streams are all `BrokerStream`s.
-          options: the checkpoint, and the maximum delay of events.
-          out: a file, `-`, or the URL of a broker.
-          form: the format of a file.
-          columns: the columns of a table.
-          sides: further output files, open for appending; a resumed run cuts them to their size at
-              the saved state.
+            job: the job; its streams are all `BrokerStream`s.
+            options: the checkpoint, and the maximum delay of events.
+            out: a file, `-`, or the URL of a broker.
+            form: the format of a file.
+            columns: the columns of a table.
+            sides: further output files, open for appending; a resumed run cuts them to their size
+                at the saved state.
 
         Raises:
-          UsageError: the checkpoint belongs to another run, or options exclude each other.
-          InputError: a broker cannot be reached at the start.
-          RunError: a limit is exceeded, or the disk is full. Accepted messages are in the logs.
+            UsageError: the checkpoint belongs to another run, or options exclude each other.
+            InputError: a broker cannot be reached at the start.
+            RunError: a limit is exceeded, or the disk is full. Accepted messages are in the logs.
         """
         sources = [stream for stream in job.streams if isinstance(stream, BrokerStream)]
         settings = _settings(job, sources, options)

@@ -73,8 +73,8 @@ class PastPoint(NamedTuple):
     """A point from which a query can read the past.
 
     Attributes:
-      places: the next record of each stream's log, by IRI.
-      streams: the result of `LiveEngine.streams_as_json` there.
+        places: the next record of each stream's log, by IRI.
+        streams: the result of `LiveEngine.streams_as_json` there.
     """
 
     places: Mapping[str, int]

@@ -35,8 +35,8 @@ class Taken(NamedTuple):
     """The result of sending answers to an output.
 
     Attributes:
-      state: the output's state after them, for the next run; a JSON value.
-      refusals: the answers that it refuses for good, with the reason.
+        state: the output's state after them, for the next run; a JSON value.
+        refusals: the answers that it refuses for good, with the reason.
     """
 
     state: Mapping[str, Any]
@@ -57,26 +57,26 @@ class Outlet(ABC):
         """Open the output, without a request over a network.
 
         Args:
-          state: the state that an earlier run noted last; None if this output is new.
+            state: the state that an earlier run noted last; None if this output is new.
 
         Returns:
-          The state before the first answer.
+            The state before the first answer.
 
         Raises:
-          SpaseqError: it cannot be written.
+            SpaseqError: it cannot be written.
         """
 
     def resume(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
         """Prepare for `send`: before the first one, and after each failed one.
 
         Args:
-          state: the state that was noted last.
+            state: the state that was noted last.
 
         Returns:
-          The state now.
+            The state now.
 
         Raises:
-          SpaseqError: as `send`.
+            SpaseqError: as `send`.
         """
         return state
 
@@ -85,8 +85,8 @@ class Outlet(ABC):
         """Send answers; except for refused ones, they are stored for good when this returns.
 
         Raises:
-          NotTaken: the output may take them later.
-          RunError: it does not take them.
+            NotTaken: the output may take them later.
+            RunError: it does not take them.
         """
 
     @abstractmethod

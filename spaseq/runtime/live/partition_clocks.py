@@ -141,9 +141,9 @@ class GivenEvents:
     """The events of messages in a request.
 
     Attributes:
-      times: in the input (ms, int64[n]), `UNTIMED` for events without one.
-      names: of their graphs, for a stream that drops duplicates; else empty.
-      marks: the marks for the log, by the number of late events.
+        times: in the input (ms, int64[n]), `UNTIMED` for events without one.
+        names: of their graphs, for a stream that drops duplicates; else empty.
+        marks: the marks for the log, by the number of late events.
     """
 
     times: Int64s = field(default_factory=_no_times)

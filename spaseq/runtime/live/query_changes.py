@@ -55,7 +55,7 @@ class LoopRequests:
         """Run a function that may change something in the run's thread; return its result.
 
         Raises:
-          RunError: the run has ended.
+            RunError: the run has ended.
         """
         return self._hand_in(self._changes, do)
 

@@ -68,17 +68,17 @@ class QueryView:
     """A query in the view of users.
 
     Attributes:
-      name: its name.
-      text: its text.
-      state: whether it runs.
-      since: when it was added, ms since the epoch.
-      streams: the IRIs of the streams that it reads.
-      answers: number of answers so far, over restarts.
-      muted: number of answers that MUTE has left out.
-      withheld: number of answers of the past that sinks did not get, each once for each sink.
-      live: number of partial matches in the states of its automaton; None if it is evaluated
-          together with others.
-      reason: why it has failed; "" if it has not.
+        name: its name.
+        text: its text.
+        state: whether it runs.
+        since: when it was added, ms since the epoch.
+        streams: the IRIs of the streams that it reads.
+        answers: number of answers so far, over restarts.
+        muted: number of answers that MUTE has left out.
+        withheld: number of answers of the past that sinks did not get, each once for each sink.
+        live: number of partial matches in the states of its automaton; None if it is evaluated
+            together with others.
+        reason: why it has failed; "" if it has not.
     """
 
     name: str
@@ -116,16 +116,16 @@ class StreamView:
     """A stream in the view of users.
 
     Attributes:
-      name: its name.
-      iri: its IRI.
-      accepted: number of events so far, over restarts.
-      bad: number of parts of messages that were no events.
-      late: number of late events.
-      duplicates: number of events that were dropped because their graph was seen before; the others
-          are `accepted`.
-      watermark: ms since the epoch; None before its first event.
-      source: the source of its messages, without secrets; None if they are posted.
-      lag: number of records of its log that have not been evaluated yet.
+        name: its name.
+        iri: its IRI.
+        accepted: number of events so far, over restarts.
+        bad: number of parts of messages that were no events.
+        late: number of late events.
+        duplicates: number of events that were dropped because their graph was seen before; the
+            others are `accepted`.
+        watermark: ms since the epoch; None before its first event.
+        source: the source of its messages, without secrets; None if they are posted.
+        lag: number of records of its log that have not been evaluated yet.
     """
 
     name: str
@@ -161,10 +161,10 @@ class QueryWaits:
     """The windows and streams that a query waits for.
 
     Attributes:
-      windows: the times at which windows close with an answer if nothing further happens, ms; the
-          next 100.
-      held: number of answers that wait for a stream.
-      streams: the IRIs of the streams that these answers wait for.
+        windows: the times at which windows close with an answer if nothing further happens, ms; the
+            next 100.
+        held: number of answers that wait for a stream.
+        streams: the IRIs of the streams that these answers wait for.
     """
 
     windows: tuple[int, ...] = ()
@@ -192,8 +192,8 @@ class StreamWaits:
     """Records how long queries have waited for streams that do not advance.
 
     Args:
-      now: ms since the epoch.
-      monotonic: seconds, of a monotonic clock.
+        now: ms since the epoch.
+        monotonic: seconds, of a monotonic clock.
     """
 
     def __init__(

@@ -249,8 +249,8 @@ class StandingRun:
         """Remove a query, with its partial matches; its answers stay readable for a while.
 
         Raises:
-          UnknownQuery: there is none with this name.
-          RunError: as from `put`.
+            UnknownQuery: there is none with this name.
+            RunError: as from `put`.
         """
         self._loop.requests.call(lambda: self._loop.change(ChangeKind.REMOVED, self._known(name)))
 
@@ -460,7 +460,7 @@ class StandingRun:
         """The time when a query was last added or restarted.
 
         Raises:
-          UnknownQuery: there is none with this name.
+            UnknownQuery: there is none with this name.
         """
         return self._loop.requests.look(partial(self._loop.queries.began, self._known(name).name))
 

@@ -96,9 +96,9 @@ def with_times(
     """Messages with timestamps for the events that lack one, and the remaining complaints.
 
     Args:
-      messages: N-Quads, which were read together, joined by line ends.
-      complaints: the complaints of that reading, in the order of lines.
-      options: the reading options of their stream.
+        messages: N-Quads, which were read together, joined by line ends.
+        complaints: the complaints of that reading, in the order of lines.
+        options: the reading options of their stream.
     """
     stamped, rest = list(messages), list[BadInput]()
     ends = list(accumulate(message.payload.count(b"\n") + 1 for message in messages))

@@ -281,7 +281,7 @@ def offer_several(
     is not read.
 
     Returns:
-      The number of arrivals, `count` before.
+        The number of arrivals, `count` before.
     """
     edge, arrivals, first = batch.program.edge, batch.arrivals, offered.row
     blocks, _, thresholds, runs, _ = batch.waiting

@@ -34,11 +34,11 @@ class PartitionRange:
     """The part of a partition that a batch reads.
 
     Attributes:
-      origin: the first offset of the partition that the run has read.
-      begin, end: offsets; the batch reads from `begin` to before `end`.
-      since: time of the last new messages of the partition, ms since the epoch.
-      floor: the time (ms) to which the watermark was raised, because the partition was idle, or
-          new; None if it never was.
+        origin: the first offset of the partition that the run has read.
+        begin, end: offsets; the batch reads from `begin` to before `end`.
+        since: time of the last new messages of the partition, ms since the epoch.
+        floor: the time (ms) to which the watermark was raised, because the partition was idle, or
+            new; None if it never was.
     """
 
     origin: int
@@ -57,10 +57,10 @@ class TopicArrivals:
     """The part of a topic that a batch reads.
 
     Attributes:
-      partitions: by their numbers.
-      mark: the watermark (ms) of the stream before the batch; None if it has none yet.
-      ties: the name of the file that numbers events of equal time before the watermark; "" if there
-          is none.
+        partitions: by their numbers.
+        mark: the watermark (ms) of the stream before the batch; None if it has none yet.
+        ties: the name of the file that numbers events of equal time before the watermark; "" if
+            there is none.
     """
 
     partitions: tuple[PartitionRange, ...] = ()
@@ -151,9 +151,9 @@ class RangeEnd:
     """The result of reading a range of a partition.
 
     Attributes:
-      clock: the clock of the partition after the range.
-      events: the times of the range's events that are in time.
-      size: the bytes of its messages.
+        clock: the clock of the partition after the range.
+        events: the times of the range's events that are in time.
+        size: the bytes of its messages.
     """
 
     clock: StreamClock
@@ -186,7 +186,7 @@ class RangeEnds:
         """Store the `RangeEnd` of the messages before the offset `end`.
 
         Raises:
-          RunError: the file cannot be written.
+            RunError: the file cannot be written.
         """
         self._write(f"{topic}-{partition}-{end}.range", known.data())
 
@@ -194,7 +194,7 @@ class RangeEnds:
         """Load a stored `RangeEnd`.
 
         Raises:
-          RunError: the file is missing or damaged.
+            RunError: the file is missing or damaged.
         """
         path = self.directory / f"{topic}-{partition}-{end}.range"
         try:

@@ -46,9 +46,9 @@ class _ReadPartition:
     """The state of a partition after all ranges read so far.
 
     Attributes:
-      end: the offset before which it was read.
-      clock: of the partition.
-      events: the times of its events that the stream's watermark has not passed.
+        end: the offset before which it was read.
+        clock: of the partition.
+        events: the times of its events that the stream's watermark has not passed.
     """
 
     end: int

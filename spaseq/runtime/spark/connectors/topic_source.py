@@ -40,12 +40,12 @@ class FollowedTopics:
     """The followed topics of a run.
 
     Attributes:
-      streams: the streams at Kafka.
-      first: the number of the first of them in the run.
-      directory: for the results of tasks; part of the checkpoint.
-      settings: limits of a batch, and the rules of time.
-      knowledge: the name of the knowledge base at the start of the run.
-      arrivals: the directory of the log that names the current one; None if it never changes.
+        streams: the streams at Kafka.
+        first: the number of the first of them in the run.
+        directory: for the results of tasks; part of the checkpoint.
+        settings: limits of a batch, and the rules of time.
+        knowledge: the name of the knowledge base at the start of the run.
+        arrivals: the directory of the log that names the current one; None if it never changes.
     """
 
     streams: tuple[BrokerStream, ...]

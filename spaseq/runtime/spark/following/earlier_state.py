@@ -46,7 +46,7 @@ class SparkBatches:
     """The batches that Spark has planned and committed, in its part of a checkpoint.
 
     Attributes:
-      directory: Spark's part of the checkpoint.
+        directory: Spark's part of the checkpoint.
     """
 
     directory: Path

@@ -244,8 +244,8 @@ def check_topics(job: Job, settings: FileSourceSettings) -> None:
     """Check that the followed topics exist.
 
     Raises:
-      UsageError: a broker is not Kafka, or options exclude topics.
-      InputError: a server does not answer, or has no such topic.
+        UsageError: a broker is not Kafka, or options exclude topics.
+        InputError: a server does not answer, or has no such topic.
     """
     topics = [stream for stream in job.streams if isinstance(stream, BrokerStream)]
     if topics and len(topics) < len(job.streams) and settings.idle_ms is not None:

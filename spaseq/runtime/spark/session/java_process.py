@@ -78,10 +78,10 @@ def command(
     """The command that Spark's launcher would make from some settings.
 
     Args:
-      java: the executable.
-      home: Spark's directory.
-      settings: Spark's settings, with the driver's memory.
-      options: the driver's Java options, which are one text in the settings.
+        java: the executable.
+        home: Spark's directory.
+        settings: Spark's settings, with the driver's memory.
+        options: the driver's Java options, which are one text in the settings.
     """
     jars = home / "jars"
     first = sorted(map(str, jars.glob("slf4j-api-*.jar")))

@@ -131,10 +131,10 @@ class _Start:
     """A new context before it exists; its Java starts at once, if it needs no launcher.
 
     Args:
-      use: names the archive of classes for Java; without it, Java has none, and Spark's launcher
-          starts it.
-      settings: Spark's settings.
-      verbose: as in `session`.
+        use: names the archive of classes for Java; without it, Java has none, and Spark's launcher
+            starts it.
+        settings: Spark's settings.
+        verbose: as in `session`.
     """
 
     def __init__(self, use: str | None, settings: Mapping[str, str], verbose: bool) -> None:

@@ -121,7 +121,7 @@ def worker_problem(context: Any) -> str | None:
     """The reason why the workers' Python cannot run this package's functions; None if it can.
 
     Raises:
-      RunError: Spark fails for another reason.
+        RunError: Spark fails for another reason.
     """
     from py4j.protocol import Py4JError  # type: ignore[import-untyped,unused-ignore]
     from pyspark.errors import PySparkException

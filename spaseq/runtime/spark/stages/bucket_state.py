@@ -103,9 +103,9 @@ class Entry:
     """The input of a batch for a bucket: an entry of the log.
 
     Attributes:
-      times: per stream of the group the time (ms) at or before which no event follows.
-      packs: (query, packed solutions).
-      knowledge: the name of the knowledge base.
+        times: per stream of the group the time (ms) at or before which no event follows.
+        packs: (query, packed solutions).
+        knowledge: the name of the knowledge base.
     """
 
     times: tuple[int, ...]
@@ -440,10 +440,10 @@ class _Arrivals:
     """The rows of a batch for a bucket, besides the watermarks.
 
     Attributes:
-      packs: (query, pack) of solutions whose events are numbered.
-      unnumbered: the packs of further partitions of topics.
-      ties: by stream of the group, the file that numbers events.
-      knowledge: the name of the knowledge base.
+        packs: (query, pack) of solutions whose events are numbered.
+        unnumbered: the packs of further partitions of topics.
+        ties: by stream of the group, the file that numbers events.
+        knowledge: the name of the knowledge base.
     """
 
     packs: tuple[tuple[int, bytes], ...]

@@ -79,12 +79,12 @@ class HeldSolutions:
         """Hold the packs of a batch, and return the solutions that its watermarks have passed.
 
         Args:
-          new: the packs.
-          marks: the watermarks (ms) of the group's streams after the batch.
-          ties: by stream, the name of the file that numbers the events before the watermark.
+            new: the packs.
+            marks: the watermarks (ms) of the group's streams after the batch.
+            ties: by stream, the name of the file that numbers the events before the watermark.
 
         Returns:
-          (unit of queries, pack), with the events' final numbers.
+            (unit of queries, pack), with the events' final numbers.
         """
         held, next_number = self._held()
         added = [*new]

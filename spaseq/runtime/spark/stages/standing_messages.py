@@ -77,8 +77,8 @@ class JudgedEvents(NamedTuple):
     """The driver's decisions about the events of a block.
 
     Attributes:
-      k: int32[n], -1 for events that do not count.
-      time: int64[n], ms; None if the times are those of the input.
+        k: int32[n], -1 for events that do not count.
+        time: int64[n], ms; None if the times are those of the input.
     """
 
     k: Int32s
@@ -89,10 +89,10 @@ class BatchOutline(NamedTuple):
     """The parts of a batch of events that the driver needs to judge and count them.
 
     Attributes:
-      time: int64[n], ms.
-      names: their graphs' IRIs [n].
-      triples: their number of triples.
-      filtered: number of rows read with them that gave no event.
+        time: int64[n], ms.
+        names: their graphs' IRIs [n].
+        triples: their number of triples.
+        filtered: number of rows read with them that gave no event.
     """
 
     time: Int64s
@@ -113,10 +113,10 @@ class SolvedBlock(NamedTuple):
     """The result for a block.
 
     Attributes:
-      pieces: in order.
-      packs: (unit, bucket, packed solutions); their k is the number of the event in the block.
-      failures: the reasons of failed units, by number.
-      seconds: of work.
+        pieces: in order.
+        packs: (unit, bucket, packed solutions); their k is the number of the event in the block.
+        failures: the reasons of failed units, by number.
+        seconds: of work.
     """
 
     pieces: list[ReadPiece]
@@ -129,10 +129,10 @@ class LoggedStep(NamedTuple):
     """A step of a part of a unit's stage 2 in an earlier batch, to be repeated.
 
     Attributes:
-      definition: of the unit at that time.
-      packs: packed solutions, with the decisions about the events of their block; None if the
-          events were judged before.
-      watermark: ms.
+        definition: of the unit at that time.
+        packs: packed solutions, with the decisions about the events of their block; None if the
+            events were judged before.
+        watermark: ms.
     """
 
     definition: int
@@ -155,15 +155,15 @@ class StageStep:
     """A step of a part of a unit's stage 2 in a batch.
 
     Attributes:
-      part: the part.
-      definition: of the unit now.
-      version: number of earlier steps.
-      state: after `kept` steps; None at the beginning, or if it is in a broadcast.
-      kept: number of steps that the state includes.
-      log: the last steps before this one, at least all after the state.
-      packs: (block, packed solutions).
-      watermark: ms; no solution at or before it follows.
-      wants_state: whether the result has the new state.
+        part: the part.
+        definition: of the unit now.
+        version: number of earlier steps.
+        state: after `kept` steps; None at the beginning, or if it is in a broadcast.
+        kept: number of steps that the state includes.
+        log: the last steps before this one, at least all after the state.
+        packs: (block, packed solutions).
+        watermark: ms; no solution at or before it follows.
+        wants_state: whether the result has the new state.
     """
 
     part: PartKey
@@ -186,18 +186,18 @@ class StepResult(NamedTuple):
     """The result of a step.
 
     Attributes:
-      part: the part.
-      state: after the step; None if it failed, or was not requested.
-      answers: (number of the query in the unit, time of the first answer, block of answers).
-      partials: partial matches whose windows have closed.
-      suppressed: number of answers beyond the limit since the unit began.
-      muted: number of answers that MUTE has left out since then, by the title of a query.
-      live: number of waiting partial matches.
-      exceeded: by number of the query in the unit, the instant at which it exceeded their limit.
-      waits: whether answers may come without further solutions.
-      bad: events that exceed a limit.
-      stats: counts of solutions, and seconds of work.
-      failure: the reason of the unit's failure.
+        part: the part.
+        state: after the step; None if it failed, or was not requested.
+        answers: (number of the query in the unit, time of the first answer, block of answers).
+        partials: partial matches whose windows have closed.
+        suppressed: number of answers beyond the limit since the unit began.
+        muted: number of answers that MUTE has left out since then, by the title of a query.
+        live: number of waiting partial matches.
+        exceeded: by number of the query in the unit, the instant at which it exceeded their limit.
+        waits: whether answers may come without further solutions.
+        bad: events that exceed a limit.
+        stats: counts of solutions, and seconds of work.
+        failure: the reason of the unit's failure.
     """
 
     part: PartKey

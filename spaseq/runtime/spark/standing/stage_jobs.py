@@ -124,7 +124,7 @@ class ChangeShelf:
         new.
 
         Args:
-          settled: no event at or before this time (ms) follows.
+            settled: no event at or before this time (ms) follows.
         """
         told = self._shelves[-1][0] if self._shelves else self._first
         count = self._first + len(self._changes)

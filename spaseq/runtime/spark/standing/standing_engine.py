@@ -85,8 +85,8 @@ class SparkEngines:
         """Start the session, and report where it is.
 
         Raises:
-          RunError: it does not start.
-          UsageError: its workers cannot run this package.
+            RunError: it does not start.
+            UsageError: its workers cannot run this package.
         """
         spark = self.session()
         with spark_errors(), worker_python(spark):
