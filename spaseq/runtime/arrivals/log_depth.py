@@ -20,7 +20,7 @@ class Reach(NamedTuple):
 
     Attributes:
         since: the state depends on no event before this time (ms); None if it may depend on all.
-        events: under WITHIN n EVENTS, the state depends on this number of last events only.
+        events: under WITHIN n EVENTS, the state also depends on this number of last events.
         accepted: number of events so far of each stream that the query reads, by IRI.
     """
 
@@ -35,13 +35,11 @@ class Reach(NamedTuple):
             latest: the greatest time (ms) of each stream before the point, by IRI.
             accepted: number of events of each stream before the point, by IRI.
         """
-        if self.events is not None:
-            counts = self.accepted.items()
-            return all(count - accepted.get(iri, 0) >= self.events for iri, count in counts)
-        if self.since is None:
+        since, events, counts = self.since, self.events or 0, self.accepted.items()
+        if since is None or any(count - accepted.get(iri, 0) < events for iri, count in counts):
             return False
         times = [latest.get(iri) for iri in self.accepted]
-        return all(time is None or time < self.since for time in times)
+        return all(time is None or time < since for time in times)
 
 
 @record
@@ -119,7 +117,9 @@ def _length_ms(plan: QueryPlan) -> int:
 
 def _events(plan: QueryPlan) -> int | None:
     window = plan.sequence.window
-    return window.events if isinstance(window, Counted) else None
+    if not isinstance(window, Counted):
+        return None
+    return window.events if plan.answers.after_match.kind == "NO SKIP" else 2 * window.events
 
 
 def _is_chained(plan: QueryPlan) -> bool:
@@ -128,12 +128,15 @@ def _is_chained(plan: QueryPlan) -> bool:
 
 
 def _is_endless(plan: QueryPlan) -> bool:
-    """Whether the state may depend on all events.
+    """Whether the state may depend on all events: on a graph that they change, or in a window."""
+    return plan.changing is not None or plan.maintained is not None or has_endless_windows(plan)
 
-    This holds for a graph that they change, the last events of each partition, and a session.
+
+def has_endless_windows(plan: QueryPlan) -> bool:
+    """Whether an open window may have begun at any event.
+
+    This holds for a session, and for the last events of a stream or of each partition.
     """
-    if plan.changing is not None or plan.maintained is not None:
-        return True
     if isinstance(plan.sequence.window, Counted) and plan.sequence.own_partition:
         return True
     extents = [each.extent for each in plan.inputs.windows]

@@ -18,7 +18,7 @@ from spaseq.errors import RunError, UsageError
 from spaseq.logs.segment_log import SegmentLog
 from spaseq.logs.stream_log import StreamLog
 from spaseq.rdf.inputs.stream_options import ignore
-from spaseq.runtime.arrivals.log_depth import Reach
+from spaseq.runtime.arrivals.log_depth import Reach, has_endless_windows
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.live.answer_log import AnswerLog
 from spaseq.runtime.live.changing_queries import ChangingQueries
@@ -101,7 +101,7 @@ class EarlierRun:
             to, self.points = None, ReplayPoints()
         first = self.points.first
         if self.state is None and to is not None and first is not None and self._has(first):
-            if first.lost_graphs and is_whole and self._is_whole():
+            if not first.lacks_nothing and is_whole and self._is_whole():
                 first = BEGIN
             if first.lost_graphs and not rebuilds:
                 raise UsageError(self._lost(first.lost_graphs))
@@ -210,6 +210,7 @@ def point_of(
         queries.as_values(),
         [(q.plan.identity.title, q.failure) for q in engine.queries.queries if q.failure],
         sorted(graphs),
+        [plan.identity.title for plan in plans if has_endless_windows(plan)],
     )
 
 
@@ -263,6 +264,13 @@ class LogRepetition:
         """Rebuild the state of the earlier run, without answers, unless `stop` is set."""
         job, to, began = self._job, replay.to, time.monotonic()
         job.on_note("the state is rebuilt from the logs; then the run goes on")
+        for title in () if replay.point.is_begin else replay.point.endless or ():
+            job.on_note(
+                f"query {title}: its open windows (sessions, or of the last n events) may have "
+                "begun before what the logs still have, and may then lack these events. If that "
+                "matters, end this run, restore its directory from a copy, and go on with the "
+                "version that wrote the state until the windows have closed"
+            )
         told = job.on_bad, job.on_late, job.on_partial, job.stats
         job.on_bad = job.on_late = job.on_partial = ignore
         job.stats = Stats()

@@ -141,6 +141,8 @@ class ReplayPoint(NamedTuple):
         queries: the result of `ChangingQueries.as_values` there.
         failed: the titles of queries that had failed, each with the reason.
         graphs: the graphs that queries maintain, or did; no log has them.
+        endless: the titles of queries whose open windows may have begun at any event before; None
+            if that is not known, as in points of earlier versions.
     """
 
     places: Mapping[str, int]
@@ -151,11 +153,22 @@ class ReplayPoint(NamedTuple):
     queries: list[Any]
     failed: list[Any]
     graphs: Sequence[str] = ()
+    endless: Sequence[str] | None = None
+
+    @property
+    def is_begin(self) -> bool:
+        """Whether no event came before."""
+        return not any(self.accepted.values())
 
     @property
     def lost_graphs(self) -> Sequence[str]:
         """The graphs that cannot be rebuilt from here: earlier events have changed them."""
-        return self.graphs if any(self.accepted.values()) else ()
+        return () if self.is_begin else self.graphs
+
+    @property
+    def lacks_nothing(self) -> bool:
+        """Whether the state of any query at the point can be rebuilt from here."""
+        return self.is_begin or not (self.graphs or self.endless is None or self.endless)
 
     @property
     def watermarks(self) -> dict[str, int | None]:

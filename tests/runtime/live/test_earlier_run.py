@@ -242,3 +242,43 @@ def test_the_state_of_a_query_reaches_back_for_its_window() -> None:
     assert kept.first == points[1]
     kept.drop(reaches([sliding], {IRI: None}, {IRI: 0}))
     assert kept.first == points[1]
+
+
+SESSION = WINDOWED.replace("RANGE 3 SECONDS SLIDE 250 MILLISECONDS", "SESSION 1 SECONDS")
+LAST_EVENTS = BRIEFLY.replace("600 MILLISECONDS", "5 EVENTS").replace(
+    "FROM", "PARTITION BY (?x) FROM", 1
+)
+
+
+def counted(found: list[str]) -> list[int]:
+    """What a query of one COUNT answers."""
+    return [int(json.loads(line)["bindings"]["n"]["value"]) for line in found]
+
+
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_windows_that_may_have_begun_before_the_logs_are_told(
+    tmp_path: Path, is_cut: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An open session has 200 events; of some logs, only the last ones are left."""
+    save_every(0.0, monkeypatch)
+    small_segments(monkeypatch)
+    *given, end = events(200)
+    hot = sum(b'"hot"' in each for each in given)
+    queries = {"session": SESSION, "last": LAST_EVENTS, "plain": BRIEFLY}
+    options = BRIEF if is_cut else StandingOptions(retain_ms=10**9)
+    server = Server(tmp_path, options)
+    for name, text in queries.items():
+        server.run.put(name, text)
+    for at in range(0, len(given), 5):
+        server.feed(given[at : at + 5])
+        if is_cut:
+            server.settle()
+    server.run.stop()
+    of_another_format(0, monkeypatch)
+    server = Server(tmp_path, options)
+    server.feed([end])
+    (count,) = counted(server.lines("session"))
+    server.run.stop()
+    told = [note.partition(":")[0] for note in server.notes if "may have begun" in note]
+    assert told == (["query session", "query last"] if is_cut else [])
+    assert count < hot if is_cut else count == hot
