@@ -19,7 +19,7 @@ EXTRAS = {
 
 
 def missing(extra: str) -> str:
-    """What is missing for an extra, with the command that installs it; "" if all of it is there.
+    """The missing modules of an extra, with the command that installs them; "" if none is missing.
 
     >>> missing("ws") in (
     ...     "",

@@ -61,8 +61,8 @@ def check_columns(output: OutputOptions, plans: Sequence[QueryPlan]) -> None:
 
 
 def columns_of(plans: Sequence[QueryPlan], chosen: str | None) -> list[str]:
-    """The columns of a table of answers: the variables of the first answering query, or those of
-    --columns.
+    """The columns of a table of answers: the columns of --columns, or else the variables of the
+    first answering query.
 
     Raises:
         UsageError: there is no such column, or it is chosen twice.

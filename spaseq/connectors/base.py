@@ -28,7 +28,7 @@ from spaseq.logs.messages import Message, MessageColumns
 from spaseq.rdf.terms.times import LIMIT_MS, parse_datetime
 
 LOST, BACK = "connection lost; connecting again", "connected again"
-"""What is told of a broker that is away, and back."""
+"""Notes on a lost and a restored connection to a broker."""
 
 HEADER = "spaseq-heartbeat"
 """The header, or user property, of a message that is a heartbeat."""

@@ -115,7 +115,7 @@ class TopicConsumer:
     Args:
         address: the topic's, checked.
         on_away: called when no server answers any more.
-        settings: of librdkafka, besides those of all readers.
+        settings: of librdkafka, in addition to the settings of all readers.
 
     Attributes:
         kafka: the library.

@@ -194,7 +194,7 @@ def version_of(address: Address) -> int:
 def check_address(address: Address, *more: str) -> None:
     """UsageError if an address has no topic, several hosts, or unknown parameters.
 
-    `more` are the parameters besides those of the connection.
+    `more` has the parameters that do not concern the connection.
     """
     address.check_parameters((*more, *CONNECTION_PARAMETERS))
     version_of(address)

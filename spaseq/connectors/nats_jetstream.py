@@ -288,7 +288,7 @@ class _NatsReading:
             await asyncio.wait_for(self._arrived.wait(), 0.1)
 
     async def _look(self, subscription: Any) -> Any:
-        """What the server knows of the consumer, if that is still there."""
+        """The server's information on the consumer, if the consumer still exists."""
         from nats.js import errors
 
         try:

@@ -149,7 +149,7 @@ class GpmQuestion:
 
     @property
     def all_probes(self) -> list[Probes]:
-        """The probes of the GPM, and those of the KEYs of windows that hold nothing."""
+        """The probes of the GPM, and of the KEYs of empty windows."""
         return [self.probes, *(probes for probes, _ in self._key)]
 
     @property

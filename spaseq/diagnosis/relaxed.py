@@ -42,7 +42,7 @@ class Constraints:
     """The constraints that a form keeps; without arguments none of them.
 
     `conditions` is the number of the last step's conditions that count, in the order of the text;
-    `negations`, `untils` and `greedy` are those of steps that count, by their ids.
+    `negations`, `untils` and `greedy` are the ids of steps that count.
     """
 
     joins: bool = False

@@ -363,7 +363,7 @@ class StepCauses(StepText):
         return replace(cause, text=text, suggestion=":")
 
     def _event_of_negated_step(self, names: Sequence[str], match: Answer) -> TraceItem | None:
-        """An event of a negated step: between those of a match, or else beside them in time."""
+        """An event of a negated step: between the events of a match, or else near them in time."""
         window = self.steps.plan.sequence.window
         length = 0 if isinstance(window, Counted) else window.length_ms
         first, last = match.trace[0], match.trace[-1]

@@ -93,7 +93,7 @@ class CorrelatedEvaluator:
         return self._ready[key]
 
     def _rows(self, gpm: int, event: str, values: Values) -> list[Terms] | None:
-        """What `_solve` gives; None if columns have to find it."""
+        """The result of `_solve`; None if it needs columns."""
         known = dict(values)
         ready = self._without_columns(gpm, frozenset(known))
         return None if ready is None else ready.solutions(self._graph(event), known)

@@ -42,7 +42,7 @@ def answer_rows(
     Args:
         data: the bytes of SPARQL 1.1 Query Results JSON.
         variables: the names of the wanted variables.
-        label: distinguishes the blank nodes of this answer from those of other answers.
+        label: distinguishes the blank nodes of different answers.
         limits: bounds on nesting, literals and the number of rows.
 
     Raises:

@@ -238,7 +238,7 @@ def _bound_inside(group: ast.GroupGraphPattern) -> frozenset[str]:
 
 
 def _expressions(node: ast.Node) -> Iterator[ast.Expr]:
-    """All expressions of a pattern, those of sub-queries and EXISTS included."""
+    """All expressions of a pattern, including sub-queries and EXISTS."""
     for inner in walk_patterns(node):
         match inner:
             case ast.Filter(expr) | ast.Bind(expr) | ast.OrderCondition(expr):

@@ -120,7 +120,7 @@ class Lane:
         return np.full(size, np.nan), np.full(size, UNKNOWN, np.int8)
 
     def may_hold(self, text: str) -> bool:
-        """Whether the text of a term may be among those of this lane."""
+        """Whether this lane may have a term with this text."""
         match self.form:
             case LaneForm.TEXT:
                 return True

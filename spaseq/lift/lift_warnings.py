@@ -129,7 +129,7 @@ class _TermKind:
 def unmatched_patterns(
     gpm: ast.Gpm, lifts: Sequence[LiftPlan], source: QueryText
 ) -> Iterator[Diagnostic]:
-    """The warnings for a GPM; `lifts` are those of all its streams."""
+    """The warnings for a GPM; `lifts` has the lifts of all its streams."""
     for block in _blocks(gpm.pattern):
         read = [t for t in block.triples if isinstance(t.predicate, ast.Iri)]
         alone = [t for t in read if not any(_has(lift, [t]) for lift in lifts)]

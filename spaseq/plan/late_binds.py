@@ -154,9 +154,9 @@ class _Uses:
         return is_before or use.gpm == self._gpm
 
     def read_values(self, variable: ast.Var, anywhere: bool) -> bool:
-        """Whether nothing reads a variable but FILTERs, other BINDs, and the answers.
+        """Whether only FILTERs, other BINDs and the answers read a variable.
 
-        Those of other GPMs may read it only if it is known `anywhere` after it.
+        FILTERs and BINDs of other GPMs may read it only if it is known `anywhere` after it.
         """
         if variable in self._query.partition:
             return False

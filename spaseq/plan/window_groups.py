@@ -214,7 +214,7 @@ def content_of(plan: QueryPlan, gpm: GpmPlan) -> ContentPlan:
 
 
 def _key_columns(plan: QueryPlan, group: n.Group) -> tuple[str, ...]:
-    """The variables of a content for the keys of groups: apart from those of PARTITION BY."""
+    """The variables of a content for the keys of groups, distinct from the keys of PARTITION BY."""
     if not plan.sequence.own_partition:
         return group.keys
     return tuple(f"#k{number}" for number in range(len(group.keys)))

@@ -206,7 +206,7 @@ def _own(join: SequenceOperator) -> str:
 
 
 def filters_of(pattern: ast.GroupGraphPattern) -> Iterator[ast.Expr]:
-    """The FILTERs of a group, without those of groups inside it."""
+    """The FILTERs of a group, without the FILTERs of nested groups."""
     return (element.expr for element in pattern.elements if isinstance(element, ast.Filter))
 
 

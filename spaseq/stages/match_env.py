@@ -86,7 +86,7 @@ def computed_values(plan: QueryPlan) -> list[Computed]:
 
 
 def values_of(computed: Sequence[Computed], match: MatchEnv) -> tuple[list[Binding], Groups]:
-    """The values of computed single variables, and those of all group variables of a match."""
+    """The values of the computed single variables and of all group variables of a match."""
     singles, groups = list[Binding](), {**match.groups}
     for variable, term in computed:
         moments = [item.time for item in match.trace if item.gpm == variable.gpm]

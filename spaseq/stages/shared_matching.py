@@ -138,7 +138,7 @@ class SharedMatching:
         return _JoinedTemplate(template, rows, given, places, own_uses, evaluator, self._limits)
 
     def others(self, numbers: Collection[int]) -> Iterator[PatternStage]:
-        """The stages without those of some numbers."""
+        """The stages, except those with these numbers."""
         for number, known in enumerate(self._stages):
             stage = known() if number not in numbers else None
             if stage is not None:

@@ -46,7 +46,7 @@ class TrackedOperands:
 
     @classmethod
     def of(cls, kept: KeptGroups, operands: int) -> TrackedOperands:
-        """Those of the kept groups of a GPM, given the number of all operands."""
+        """The tracked operands of the kept groups of a GPM, given the number of all operands."""
         queues = dict[tuple[int, int], None]()
         twins = dict[int, None]()
         for (_, aggregate), operand in zip(kept.group.aggregates, kept.operands, strict=True):

@@ -34,7 +34,7 @@ class Action:
 
 @record
 class CountTest:
-    """A comparison of the repetitions of a counted step so far, before those of an edge."""
+    """A comparison of the number of repetitions of a counted step, before the edge counts."""
 
     repeat: int
     operator: Literal["<", "="]

@@ -110,7 +110,7 @@ class EventOperators:
         return lambda graph: [*one(graph), *other(graph)]
 
     def _partners(self, right: n.Pattern) -> Partners | None:
-        """The join of a solution with those of an operand; None if that needs columns."""
+        """The join of a solution with the solutions of an operand; None if it needs columns."""
         table = known_table(self.constant(right))
         if table is not None:
             return table.joined

@@ -43,7 +43,7 @@ class SizedEvents:
     """The events of one N-Triples file. Only its last chunk may end within an event.
 
     A malformed line counts as one of the n statements, and makes their event bad. n malformed lines
-    are not an event. `times` read the times of events, or give those of arrival.
+    are not an event. `times` reads the times of events, or gives their times of arrival.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class SizedEvents:
 
 
 _LOST = -1
-"""The kind of finding that an event has lost a quad, beside those of the kernel."""
+"""The kind of finding that an event has lost a quad; the kernel has the other kinds."""
 
 
 class _EventRows(NamedTuple):

@@ -1,7 +1,7 @@
 """Quads of JSON-LD messages, a line each: NDJSON-LD.
 
-Lines are parsed together where each is known to be one object. Those of a known shape need no
-parser.
+Lines are parsed together where each is known to be one object. Lines of a known shape need
+no parser.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def _is_typed(value: Mapping[str, Any]) -> bool:
 
 
 def _simplified(value: Any) -> Any:
-    """A value of key-values; those of several instances are its values."""
+    """A value of key-values. The value of an attribute with several instances is a list."""
     if isinstance(value, dict) and isinstance(value.get("dataset"), dict):
         return [*value["dataset"].values()]
     return value

@@ -164,7 +164,7 @@ class EarlierRun:
 def other_logs(
     answers: AnswerLog, endpoints: EndpointLog, queries: ChangingQueries
 ) -> dict[str, SegmentLog]:
-    """The logs besides those of streams, by the field of `SavedRun` with their position."""
+    """All logs except the logs of streams, by the field of `SavedRun` with their position."""
     changes = {} if queries.log is None else {"changes": queries.log.log}
     return {"answers": answers.log, "endpoints": endpoints.log, **changes}
 

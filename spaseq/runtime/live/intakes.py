@@ -21,7 +21,7 @@ _ROOM = 16 * 2**20
 """Maximum bytes of waiting messages, besides those of one offer."""
 
 _GOES_ON_S = 10.0
-"""A source that fails after so long begins anew at once."""
+"""A source that fails after this time restarts at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class StreamIntake:
         log: where its messages go; the run appends them.
         wake: called in the thread when there is something to do for the run.
         on_note: told when the broker goes away, and comes back; called in the thread.
-        again: makes the source anew after it has failed; None if the failure ends the run.
+        again: makes a new source after a failure; None if the failure ends the run.
 
     Attributes:
         problem: why the source brings nothing; "" if it is there, or has not failed yet.
@@ -79,7 +79,7 @@ class StreamIntake:
         self.partitions = 1
         self._bytes = 0
         self._offered = self._drained = self._committed = 0  # messages of all sources so far
-        self._earlier = 0  # those of the sources before this one
+        self._earlier = 0  # of the sources before this one
         self._on_commit: Callable[[int], None] | None = None
         self._stop = threading.Event()
         self._failure: BaseException | None = None

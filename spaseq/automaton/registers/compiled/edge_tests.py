@@ -253,11 +253,11 @@ class EdgeTest:
 class AskedTest:
     """FILTERs that are evaluated in Python, once for the same terms and times.
 
-    They depend on `of_own`, ids of terms and a time of the solution, and on `of_run`, those of the
-    run. There, the id of a variable that the solution also binds is the value before: PREV, or the
-    value if the solution leaves the variable unbound. Or they depend on the whole run: then `taken`
-    has the ids of the edge that takes the solution, and of the edge inside its bracket. `late`: the
-    FILTERs are the late ones of that edge.
+    They depend on `of_own`, ids of terms and a time of the solution, and on `of_run`, ids and a
+    time of the run. There, the id of a variable that the solution also binds is the value before:
+    PREV, or the value if the solution leaves the variable unbound. Or they depend on the whole run:
+    then `taken` has the ids of the edge that takes the solution, and of the edge inside its
+    bracket. `late`: the FILTERs are the late ones of that edge.
     """
 
     conditions: tuple[ast.Expr, ...]

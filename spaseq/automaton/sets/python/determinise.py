@@ -22,7 +22,7 @@ class MarkedTransition(Generic[S]):
     """A marking transition takes a row with a `letter` of a GPM.
 
     `target` is the state reached, None if no wait is left. `accepts`: the match is complete. With a
-    `depth` above 0, the row is taken besides those of the last transition of a lower depth. A
+    `depth` above 0, the row is taken besides the rows of the last transition of a lower depth. A
     transition without target that does not accept is there for deeper ones only.
     """
 
@@ -70,8 +70,8 @@ class DeterministicAutomaton:
     """The deterministic automaton of the waits of a sequence.
 
     `contiguous`: a match must take a solution at every instant (SELECT STRICT). `same_time` is a
-    bit beside those of GPMs: the instant has the time of the one before; 0 if no state needs it.
-    `takes_several`: a match may take several rows of one instant.
+    bit beside the bits of GPMs: the instant has the time of the previous one; 0 if no state needs
+    it. `takes_several`: a match may take several rows of one instant.
     """
 
     same_time = 0

@@ -105,7 +105,7 @@ class JavaProcess:
 
     Args:
         command: the whole command.
-        variables: the environment variables that differ from those of this process.
+        variables: the environment variables that differ from this process.
         log: gets Java's output; this process's streams if not given.
     """
 

@@ -62,7 +62,7 @@ class StreamReader(NamedTuple):
 
 @record
 class TaskMessages:
-    """Messages of one stream for one task, in order; those of a piece arrived together.
+    """Messages of one stream for one task, in order. The messages of a piece arrived together.
 
     `counted` says which events are matched (bool[n]); all of them if it is not given.
     """
@@ -78,7 +78,7 @@ class JudgedEvents(NamedTuple):
 
     Attributes:
         k: int32[n], -1 for events that do not count.
-        time: int64[n], ms; None if the times are those of the input.
+        time: int64[n], ms; None: the times of the input.
     """
 
     k: Int32s
