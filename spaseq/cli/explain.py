@@ -97,7 +97,7 @@ def explain(queries: tuple[Path, ...], chosen: Chosen) -> None:
     the others make the streams that it reads.
 
     With --lift the text says how patterns over the lifted rows are evaluated. The options of input,
-    knowledge and endpoints are those of `spaseq run`; the others of them go with --analyze.
+    knowledge and endpoints are as in `spaseq run`. Except for --lift, they go with --analyze.
     """  # fmt: skip
     show, inputs = chosen[ExplainOptions], chosen[InputTexts]
     if not show.analyze and (inputs.streams or inputs.kbs):

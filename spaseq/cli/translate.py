@@ -16,8 +16,7 @@ from spaseq.api.queries import translate as translated
 @click.option(
     "--base",
     metavar="IRI",
-    help="What relative IRIs are resolved against if the query has no BASE.  "
-    "[default: http://example.org/]",
+    help="Base IRI of relative IRIs if the query has no BASE.  [default: http://example.org/]",
 )
 def translate(file: Path, base: str | None) -> None:
     """Translate a query of RSP-QL or C-SPARQL, and print it.
@@ -38,8 +37,8 @@ def translate(file: Path, base: str | None) -> None:
       FROM <g>, FROM NAMED <g>                             GRAPH <g>, with --kb <g>=FILE
 
     Comments at the top say where answers differ from an RSP engine's, and what the query needs.
-    What has no counterpart is an error with its place, and exit status 1: windows of n triples,
-    windows in the past, SERVICE, windows whose STEPs differ.
+    A clause without a counterpart is an error with its place, and exit status 1: windows of n
+    triples, windows in the past, SERVICE, windows whose STEPs differ.
     """
     if str(file) == "-":
         with click.open_file("-", encoding="utf-8") as given:

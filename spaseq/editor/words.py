@@ -58,7 +58,7 @@ KEYWORDS: Mapping[str, str] = {
     "EVENTS": "WITHIN n EVENTS: a window that counts events.",
     "EVENT": "EVENT { ... } looks at the events of a window one by one. Elsewhere the word after "
     "NEXT, LAST and EACH, or one event in WITHIN.",
-    "WINDOW": "FROM WINDOW name ON streams: the last events of streams, as a stream of its own.",
+    "WINDOW": "FROM WINDOW name ON streams: the last events of streams, as a separate stream.",
     "RANGE": "How far back a window reaches, in time or in events.",
     "SLIDE": "How often a window closes; without it, windows follow each other.",
     "EACH": "EACH EVENT: a window for each event, which is its last.",

@@ -209,7 +209,7 @@ class _TomlChecks:
         for name, table in streams.items():
             iri = table.get("iri")
             if iri is not None and names.setdefault(iri, name) != name:
-                what = f"iri: [streams.{names[iri]}] has it already; each stream has one of its own"
+                what = f"iri: [streams.{names[iri]}] has it already; the IRIs must differ"
                 self._mistake(("streams", name, "iri"), what)
 
     def _place(self, value: object) -> str:

@@ -233,7 +233,7 @@ def followed_streams(job: Job) -> tuple[GrowingFiles | BrokerStream, ...]:
 def _check(job: Job, options: FollowOptions) -> None:
     """Find errors of sources early; as `check_topics`."""
     if options.rebuild:
-        raise UsageError("--rebuild is for runs through logs: local ones, and those of brokers")
+        raise UsageError("--rebuild is for runs through logs: local runs, and runs of brokers")
     check_topics(job, options.arrivals)
     for stream in job.streams:
         if isinstance(stream, GrowingFiles):
