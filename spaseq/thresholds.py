@@ -126,6 +126,13 @@ class Thresholds:
         "of a batch that a pattern may match: one takes 10 us, columns half a millisecond",
         0,
     )
+    gathered_triples: int = _of(
+        64,
+        "triples",
+        "of what came at once in a live stream, and is matched with what came next: to a thousand "
+        "queries a batch costs a tenth of a second, however small it is",
+        0,
+    )
     columns_first: int = _of(
         2, "batches", "with few events for a pattern, before it is prepared for single ones", 0
     )

@@ -5,8 +5,9 @@ time.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias, Union
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, Union
 
 import numpy as np
 import pyoxigraph as ox
@@ -167,6 +168,53 @@ def batch_at(
     columns = np.array(flat, np.int32).reshape(-1, 3)
     s, p, o = (np.ascontiguousarray(columns[:, i]) for i in range(3))
     return EventBatch(stream, time, k, names, start, s, p, o, ListedTerms(list(codes)))
+
+
+def gathered(batches: Iterable[EventBatch], most: int) -> Iterator[EventBatch]:
+    """The batches of one stream, in order; those of at most `most` triples in a row are one.
+
+    A batch is read before the next one is asked for, which may take its buffers. Batches whose
+    triples are made on demand stay as they are.
+    """
+    small = list[_SmallBatch]()
+    for batch in batches:
+        if type(batch) is EventBatch and len(batch.s) <= most:
+            small.append(_SmallBatch.of(batch))
+            continue
+        if small:
+            yield _joined(batch.stream, small)
+            small = []
+        yield batch
+    if small:
+        yield _joined(small[0].stream, small)
+
+
+class _SmallBatch(NamedTuple):
+    """A batch that needs no buffers."""
+
+    stream: str
+    time: Int64s
+    k: Int32s
+    names: EventNames
+    graphs: list[list[Triple]]
+
+    @classmethod
+    def of(cls, batch: EventBatch) -> _SmallBatch:
+        terms, codes = batch.terms, (batch.s.tolist(), batch.p.tolist(), batch.o.tolist())
+        triples = [(terms[s], terms[p], terms[o]) for s, p, o in zip(*codes, strict=True)]
+        graphs = [triples[begin:end] for begin, end in pairwise(batch.start.tolist())]
+        names = batch.names(np.arange(len(batch)))
+        return cls(batch.stream, batch.time.copy(), batch.k.copy(), names, graphs)
+
+
+def _joined(stream: str, batches: Sequence[_SmallBatch]) -> EventBatch:
+    return batch_at(
+        stream,
+        np.concatenate([batch.time for batch in batches]),
+        np.concatenate([batch.k for batch in batches]),
+        EventNames.concat([batch.names for batch in batches]),
+        [graph for batch in batches for graph in batch.graphs],
+    )
 
 
 def triples_of(graph: GraphLike, limits: Limits = DEFAULT_LIMITS) -> list[Triple]:

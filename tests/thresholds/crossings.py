@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from tests.oracle.forced_campaign import Example, Forced
 from tests.oracle.strategies import EVERYTHING
+from tests.runtime.live.test_live_engine import one_by_one
 from tests.thresholds import larger_cases as larger
 
 Check: TypeAlias = Callable[[Path], None]
@@ -48,6 +49,7 @@ def example(number: int) -> Check:
 
 
 CROSSINGS: dict[str, Crossing] = {
+    "gathered_triples": Crossing(one_by_one),
     "forgotten_rows": Crossing(example(120)),
     "forgotten_keys": Crossing(example(46)),
     "written_rows": Crossing(example(120)),

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.algebra.answers import Answer
 from spaseq.connectors.base import by_kind, is_heartbeat
 from spaseq.errors import OtherStateError, RunError
@@ -28,6 +29,7 @@ from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.program_events import gathered
 from spaseq.runtime.arrivals.arrived_batch import before_horizon
 from spaseq.runtime.arrivals.passing_time import Watched
 from spaseq.runtime.arrivals.stream_clock import StreamClock, event_horizon
@@ -174,6 +176,10 @@ class LiveEngine:
 
     def take(self, iri: str, entries: Sequence[Entry]) -> None:
         """Take the next entries of a stream's log."""
+        self._match_all(self._in_time(iri, entries))
+
+    def _in_time(self, iri: str, entries: Sequence[Entry]) -> Iterator[EventBatch]:
+        """The events that are in time, numbered."""
         for entry in in_turn(entries):
             if isinstance(entry, MessageColumns):
                 if is_heartbeat(entry.media_type[0]):
@@ -182,14 +188,14 @@ class LiveEngine:
                     take_heartbeats(self._streams[iri], entry, clock, self._job.take_bad)
                     self.counts[iri].bad += self._job.stats.bad - bad
                 else:
-                    self._take_messages(iri, entry)
+                    yield from self._events_in_time(iri, entry)
             elif isinstance(entry, Partitions):
                 self._clocks[iri].add(entry.count)
             elif isinstance(entry, Heartbeat):
                 self._clocks[iri].of_partition(entry.partition).raise_to(entry.time)
 
-    def _take_messages(self, iri: str, messages: MessageColumns) -> None:
-        """Take messages of one partition that arrived together."""
+    def _events_in_time(self, iri: str, messages: MessageColumns) -> Iterator[EventBatch]:
+        """The events in time of messages of one partition that arrived together."""
         arrival, partition = int(messages.arrival[0]), int(messages.partition[0])
         source, clocks, stats = self._sources[iri], self._clocks[iri], self._job.stats
         counts, name, on_bad = self.counts[iri], source.describe(), self._job.take_bad
@@ -211,13 +217,18 @@ class LiveEngine:
             for event in late:
                 self._job.on_late(event)
             stats.add("ingest", time.perf_counter() - at)
-            self._match(in_time)
+            yield in_time
             at = time.perf_counter()
         counts.bad += stats.bad - bad
 
     def _read_events(self, iri: str, messages: MessageColumns) -> Iterator[EventBatch]:
         """The events of messages that arrived together."""
         return self._events[iri].read(self._sources[iri], messages, self._job.take_bad)
+
+    def _match_all(self, batches: Iterable[EventBatch]) -> None:
+        """Match events; those that came one by one together."""
+        for batch in gathered(batches, thresholds.current.gathered_triples):
+            self._match(batch)
 
     def _match(self, batch: EventBatch) -> None:
         at = time.perf_counter()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from spaseq.errors import RunError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.logs.messages import Message, MessageColumns
 from spaseq.options import FileSourceSettings, StateLimits
+from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.runtime.job.job import Job, LateEvent
 from spaseq.runtime.live.intakes import LiveStream
@@ -75,6 +77,39 @@ def test_batches_and_restarts_change_nothing(seed: int, cuts: list[int], restart
     assert parts.answers == whole.answers
     assert parts.late == whole.late
     assert whole.late
+
+
+def one_by_one(directory: Path) -> None:
+    """Each message has come by itself; some have several events, or none, or are late."""
+    payloads = events(300, 7, disorder_ms=400)
+    expected = expected_lines(directory, payloads)
+    payloads[40:60] = [b"".join(payloads[40:60])]
+    payloads[20:20] = [b"no RDF"]
+    fed, halves = Fed(), (payloads[:111], payloads[111:])
+    for number, half in enumerate(halves):
+        messages = [
+            Message(payload, 0, 1000 * number + n, "", ARRIVAL + 1000 * number + n)
+            for n, payload in enumerate(half)
+        ]
+        fed.engine.take(IRI, [MessageColumns.of([message]) for message in messages])
+        fed.answers += (answer_json(plan.identity.name, a) for plan, a in fed.engine.advance())
+    assert fed.answers == expected
+    assert len(fed.bad) == 1
+    assert fed.job.stats.events == 301
+
+
+def test_messages_that_came_one_by_one_are_matched_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes, match = list[int](), LiveEngine._match
+
+    def counted(engine: LiveEngine, batch: EventBatch) -> None:
+        sizes.append(len(batch))
+        match(engine, batch)
+
+    monkeypatch.setattr(LiveEngine, "_match", counted)
+    one_by_one(tmp_path)
+    assert len(sizes) == 2
 
 
 def test_an_event_too_far_ahead_is_bad_and_moves_no_clock() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import signal
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -230,9 +230,9 @@ class StandingEngine(LiveEngine):
 
         return self._events[iri].kept(read(), int(messages.arrival[0]))
 
-    def _match(self, batch: EventBatch) -> None:
+    def _match_all(self, batches: Iterable[EventBatch]) -> None:
         """Record which events count; workers have matched them."""
-        if len(batch):
+        for batch in filter(len, batches):
             events = self._jobs.judged[int(batch.p[0])]
             events.k[batch.s] = batch.k
             if events.time is not None:
