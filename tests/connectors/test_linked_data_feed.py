@@ -146,7 +146,7 @@ def test_only_allowed_hosts_are_asked(server: FeedServer) -> None:
         intake.stop()
         assert (given(intake), other.asked) == ([1, 11], [])
         assert (
-            f"127.0.0.1:{other.port}/far is not asked for: its host is not the feed's"
+            f"127.0.0.1:{other.port}/far is not requested: its host is not the feed's"
             in (intake.notes[0])
         )
         allowed = follow(server, more=f"&allow=127.0.0.1:{other.port}")
