@@ -38,6 +38,10 @@ Binds = Mapping[str, ast.Expr]
 """The expressions of variables, which read no variable of another BIND."""
 
 
+_MOST_NODES = 256
+"""Maximum size of an expression that takes the place of a variable: each BIND may double it."""
+
+
 def without_late_binds(resolved: Resolved) -> tuple[Resolved, tuple[ComputedVariable, ...]]:
     """The query without the BINDs that look at earlier steps, and the variables that they bind.
 
@@ -78,6 +82,8 @@ def _candidates(resolved: Resolved) -> Iterator[ComputedVariable]:
         for place, element in enumerate(gpm.pattern.elements):
             if isinstance(element, ast.Bind):
                 expr = _inlined(element.expr, binds)
+                if len([*walk(expr)]) > _MOST_NODES:
+                    continue
                 if uses.read_values(element.var, not now_uses(expr)) and uses.look_back(
                     expr, gpm.pattern, place
                 ):

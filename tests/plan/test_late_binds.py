@@ -73,6 +73,13 @@ def test_others_stay_where_they_are(sequence: str, b: str, c: str) -> None:
     assert "d" not in {variable.name for variable in computed}
 
 
+@pytest.mark.parametrize(("count", "computed"), [(3, 4), (40, 0)])
+def test_binds_that_double_each_other(count: int, computed: int) -> None:
+    """The expression of the last one would have 2^40 terms."""
+    more = " ".join(f"BIND(?d{i} * ?d{i} AS ?d{i + 1})" for i in range(count))
+    assert len(plan("A; B", f"BIND(?x - ?y AS ?d0) {more}").answers.computed) == computed
+
+
 def events(text: str) -> list[str]:
     """N-Triples of events such as `a9`."""
     return [
