@@ -93,6 +93,7 @@ def serve(parts: ServerParts, listening: socket.socket) -> None:
     with ExitStack() as stack:
         stack.callback(listening.close)
         stack.enter_context(suppress(KeyboardInterrupt))  # a signal before anybody is served
+        _LOG.info("starting: reads the logs and the state in %s", parts.run.directory)
         parts.run.start(sources=False)
         stack.callback(parts.run.stop)
         for name in parts.posted:
