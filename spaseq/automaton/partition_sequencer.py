@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TypeAlias
+from zlib import crc32
 
 import numpy as np
 
@@ -85,7 +86,7 @@ class PartitionSequencer(Stateful):
     suppressed = 0  # the engine applies the limit to the matches
 
     def __init__(self, machine: Machine, split: tuple[str, ...] = ()) -> None:
-        """Each partition is split by the values of the variables `split`, which all steps bind."""
+        """Each partition is split into buckets by the variables `split`, which all steps bind."""
         self._machine, self.split = machine, split
         self._variables = *machine.partition, *split
         self._reader = SolutionReader(machine)
@@ -127,6 +128,13 @@ class PartitionSequencer(Stateful):
             if len(self._partitions) > 2 * self._swept + 64:
                 self._sweep(time)
         yield from self._closed(watermark)
+
+    def key_of(self, values: PartitionKey) -> PartitionKey:
+        """The key of the values of PARTITION BY and of `split`: the latter become a bucket."""
+        if not self.split:
+            return values
+        own = len(self._machine.partition)
+        return *values[:own], _bucket_of(values[own:])
 
     def _own(self, key: PartitionKey) -> PartitionKey:
         """The values of PARTITION BY of a split partition."""
@@ -221,7 +229,8 @@ class PartitionSequencer(Stateful):
 
     def _instant(self, instant: Instant, entries: Iterable[Entry]) -> Iterator[SequenceMatch]:
         by_partition: dict[PartitionKey, tuple[dict[int, list[Row]], set[int]]] = {}
-        for _, _, stream, gpm, key, row in entries:
+        for _, _, stream, gpm, values, row in entries:
+            key = self.key_of(values)
             known = by_partition.get(key)
             if known is None:
                 known = by_partition[key] = {}, set()
@@ -261,6 +270,15 @@ class PartitionSequencer(Stateful):
             if key not in waiting and partition.is_idle(time):
                 del self._partitions[key]
         self._swept = len(self._partitions)
+
+
+_BUCKETS = 1024
+"""Buckets of a partition that is split. An evaluator for each key would take 4 KB."""
+
+
+@lru_cache(4096)
+def _bucket_of(values: PartitionKey) -> str:
+    return str(crc32("\n".join(value or "" for value in values).encode()) % _BUCKETS)
 
 
 def _is_wanted(wanted: Wanted, variable: str, run: Run) -> bool:

@@ -62,9 +62,9 @@ class _HandOver:
     def _key(self, row: GpmRow) -> PartitionKey:
         """The key of the partition that a solution is in."""
         gpm, (*_, values) = row
-        split = self._sequencer.split
-        columns = self._machine.gpms[gpm].variables
-        return *self._builder.partition_of(row), *(values[columns.index(v)] for v in split)
+        columns, sequencer = self._machine.gpms[gpm].variables, self._sequencer
+        split = (values[columns.index(v)] for v in sequencer.split)
+        return sequencer.key_of((*self._builder.partition_of(row), *split))
 
     def _partition(self, row: GpmRow) -> RegisterEvaluator:
         partition = self._sequencer.partition(self._key(row))
