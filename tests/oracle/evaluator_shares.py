@@ -1,6 +1,6 @@
 """How many generated queries no kernel runs, by reason.
 
-    python -m tests.oracle.evaluator_shares [--queries 10000] [--seed 1]
+    python -m tests.oracle.evaluator_shares [--queries 10000] [--seed 1] [--without late-BIND]
 
 The queries are the first ones of `test_differential`. Names of variables and GPMs are left out of
 the reasons.
@@ -19,15 +19,15 @@ from spaseq.compile import check_query
 from spaseq.plan.evaluators import obstacle_to_compiled_registers, program_of
 from spaseq.plan.query_plan import QueryPlan
 from tests.oracle.choices import seeded
-from tests.oracle.strategies import case
+from tests.oracle.strategies import EVERYTHING, case
 
 _NAMES = re.compile(r"\?\w+|\b[A-Z]+\d*(?= (?:is|has|may|uses|shares)\b)|(?<=negated )[A-Z]\w*")
 
 
-def plans(queries: int, seed: str) -> Iterator[QueryPlan]:
-    """The plans of generated queries; refused queries are left out."""
+def plans(queries: int, seed: str, without: frozenset[str]) -> Iterator[QueryPlan]:
+    """The plans of queries generated `without` some features; refused queries are left out."""
     for number in range(queries):
-        plan = check_query(case(seeded(f"{seed}:{number}")).query).plan
+        plan = check_query(case(seeded(f"{seed}:{number}"), EVERYTHING - without).query).plan
         if plan is not None:
             yield plan
 
@@ -55,9 +55,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--queries", type=int, default=10_000)
     parser.add_argument("--seed", default="1")
+    parser.add_argument("--without", nargs="*", default=(), metavar="FEATURE")
     options = parser.parse_args()
     evaluators, reasons, asking = Counter[str](), Counter[str](), 0
-    for plan in plans(options.queries, options.seed):
+    for plan in plans(options.queries, options.seed, frozenset(options.without)):
         evaluators[plan.sequence.evaluator.name] += 1
         asking += asks(plan)
         if reason := reason_for_python(plan):
