@@ -25,7 +25,7 @@ Where a variable has no value yet, the pattern is evaluated as it stands.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.groups import conjoined
@@ -99,9 +99,7 @@ def _outside_graphs(pattern: n.Pattern) -> n.Pattern | None:
         inner = _outside_graphs(pattern.pattern)
         is_constant = isinstance(pattern.name, str)
         return None if inner is None or not is_constant else _in_graph(pattern.name, inner)
-    changed = [_outside_graphs(operand) for operand in n.children(pattern)]
-    operands = iter([operand for operand in changed if operand is not None])
-    return None if None in changed else mapped(pattern, lambda _: next(operands))
+    return _with_operands(pattern, _outside_graphs)
 
 
 def _has_given(pattern: n.Pattern) -> bool:
@@ -117,7 +115,14 @@ def _in_graph(name: n.PatternTerm, pattern: n.Pattern) -> n.Pattern | None:
             return pattern
     if any(map(exists_uses, expressions(pattern))):
         return None
-    changed = [_in_graph(name, operand) for operand in n.children(pattern)]
+    return _with_operands(pattern, lambda operand: _in_graph(name, operand))
+
+
+def _with_operands(
+    pattern: n.Pattern, change: Callable[[n.Pattern], n.Pattern | None]
+) -> n.Pattern | None:
+    """The pattern with its operands changed; None if one of them cannot be."""
+    changed = [change(operand) for operand in n.children(pattern)]
     operands = iter([operand for operand in changed if operand is not None])
     return None if None in changed else mapped(pattern, lambda _: next(operands))
 

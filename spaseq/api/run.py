@@ -53,7 +53,7 @@ def run_async(
 ) -> AsyncAnswers:
     """Replay streams as `spaseq.run` does; the result is iterated with `async for`.
 
-    The arguments are those of `run`. A stream may also be an asynchronous iterable of `Event`s in
+    It takes the arguments of `run`. A stream may also be an asynchronous iterable of `Event`s in
     order of time. The run works in its thread, so the event loop stays free. Callbacks and
     generators that are not asynchronous run in that thread, too.
 

@@ -171,7 +171,7 @@ def batch_at(
 
 
 def gathered(batches: Iterable[EventBatch], most: int) -> Iterator[EventBatch]:
-    """The batches of one stream, in order; those of at most `most` triples in a row are one.
+    """The batches of a stream in order. Consecutive batches of at most `most` triples are joined.
 
     A batch is read before the next one is asked for, which may take its buffers. Batches whose
     triples are made on demand stay as they are.

@@ -44,7 +44,7 @@ _TOKEN_LINE = re.compile(r"(?:([A-Za-z0-9_.@-]{1,100})[ \t]*(?:\(([^()]*)\))?[ \
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token: the name of its owner, its text, and its scopes (None: all)."""
+    """A token with its text, the name of its owner, and its scopes (None: all)."""
 
     name: str
     text: str = field(repr=False)

@@ -14,7 +14,7 @@ Event = tuple[int, int, str | None, list[tuple[str, str, str]]]
 
 
 def batch(*sizes: int, first: int = 0) -> EventBatch:
-    """Events with so many triples, a second apart; every second one has a name."""
+    """Events with given numbers of triples, one a second; every second event has a name."""
     events = [
         (1000 * n, f"http://e/g{n}" if n % 2 else None, triples(n, size))
         for n, size in enumerate(sizes, first)

@@ -18,7 +18,7 @@ from spaseq.sources.broker_stream import BrokerStream
 
 _LOOK_S = 0.05
 _ROOM = 16 * 2**20
-"""Maximum bytes of waiting messages, besides those of one offer."""
+"""Maximum bytes of waiting messages. One offer may exceed it."""
 
 _GOES_ON_S = 10.0
 """A source that fails after this time restarts at once."""

@@ -158,8 +158,8 @@ class LiveDirectory:
 
         Args:
             path: the directory.
-            wanted: the settings that must equal those of the run that made the directory, as JSON
-                values under their names in messages.
+            wanted: the settings of this run as JSON values, under their names in messages. They
+                must be equal to the stored settings.
 
         Raises:
             UsageError: it has other settings; the message says which.

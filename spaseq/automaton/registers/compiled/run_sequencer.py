@@ -214,19 +214,22 @@ class RunSequencer(Stateful):
     def _check_kinds(self, kinds: Mapping[str, set[int]]) -> bool:
         """Let Python answer comparisons that float64 does not decide.
 
-        The terms of the first rows say which FILTERs are asked tests from the beginning on; then
-        the kinds must be checked anew, and the result is true. Later the evaluator in Python takes
-        over.
+        Before any run waits, the terms say which FILTERs are asked tests. Then the kinds must be
+        checked anew, and the result is true. Later the evaluator in Python takes over.
 
         `kinds` are the kinds of terms that have come, by the name of the number.
         """
-        if self._lowest is None:
+        if self._lowest is None or not self._keeps_something():
             asked = self._seen.variables_without_numbers(kinds)
             if asked and self._ask(asked):
                 return True
         if not self._seen.add(kinds):
             self._hand_over()
         return False
+
+    def _keeps_something(self) -> bool:
+        """Whether runs wait, or rows may be looked back at."""
+        return self._outer is not None or bool(self._tables.closings) or self.live_runs() > 0
 
     def _ask(self, variables: frozenset[str]) -> bool:
         """Begin anew with asked tests of more variables, if the kernel can run them."""
