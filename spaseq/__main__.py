@@ -1,7 +1,6 @@
 """`python -m spaseq`, and the script `spaseq`."""
 
-from spaseq.early_signals import end_at_signals
-from spaseq.startup import keep_blas_from_threads
+from spaseq.startup import end_at_signals, keep_blas_from_threads
 
 
 def program() -> None:

@@ -1,14 +1,36 @@
-"""`spaseq demo`: alerts of an example that comes with the package, with explanations."""
+"""`spaseq demo`: alerts of an example that comes with the package, with explanations.
+
+The example is the case card-fraud of streams/.
+"""
 
 from __future__ import annotations
 
+import gzip
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, cast
 
 import click
+import pyoxigraph as ox
 
-from spaseq.first_steps.demo_alerts import DEMO, KB, RULE, STREAMS, alerts
+from spaseq.api.match import Match
+from spaseq.api.run import run
 from spaseq.storage.user_files import write_copy
+
+DEMO = Path(__file__).parents[1] / "first_steps" / "demo"
+"""The files of the case."""
+
+STREAMS = {"S1": "transactions.nq.gz", "S2": "confirmations.nq"}
+KB = {"http://cards.example/kb": "kb.ttl"}
+
+RULE = """\
+A card that is drained, from small amounts to big ones and back:
+
+  A      a payment by card
+  B{2,}  then two or more, each at least half as much again as the one before
+  D!     and no telephone call by which the holder confirms them, before
+  C{3}   three of at most a tenth of the biggest
+"""
 
 _SHOWN = 3
 
@@ -48,3 +70,30 @@ def demo(directory: Path | None, everything: bool, runtime: str) -> None:
     click.echo("Next:")
     click.echo(f"  spaseq run {directory / 'query.rq'} {streams} {kb} --runtime local --format csv")
     click.echo(f"  spaseq explain {directory / 'query.rq'}")
+
+
+def alerts(runtime: Literal["local", "spark"]) -> Iterator[str]:
+    """Each alert: whose card, when, and the payments of its steps."""
+    streams = {name: str(DEMO / file) for name, file in STREAMS.items()}
+    knowledge = {iri: str(DEMO / file) for iri, file in KB.items()}
+    amounts = _amounts()
+    for match in run(DEMO / "query.rq", streams, knowledge, runtime):
+        yield _alert(match, amounts)
+
+
+def _alert(match: Match, amounts: dict[str, str]) -> str:
+    holder, bank = (match.bindings[name].to_python() for name in ("holder", "bankName"))
+    steps = [f"{item.gpm} {amounts[str(item.event)]}" for item in match.trace]
+    return f"{holder}, {bank}, {match.start:%H:%M:%S} to {match.end:%H:%M:%S}\n  {'  '.join(steps)}"
+
+
+def _amounts() -> dict[str, str]:
+    """The amount of each transaction, by the IRI of its event."""
+    data = gzip.decompress((DEMO / STREAMS["S1"]).read_bytes())
+    return {
+        quad.graph_name.value: quad.object.value
+        for quad in ox.parse(data, ox.RdfFormat.N_QUADS)
+        if isinstance(quad.graph_name, ox.NamedNode)
+        and isinstance(quad.object, ox.Literal)
+        and quad.predicate.value == "http://cards.example/ns#amount"
+    }

@@ -20,10 +20,10 @@ from typing import Any, NoReturn, TypeAlias
 import click
 
 from spaseq.cli.messages import escaped_streams, tell
-from spaseq.early_signals import end_at_once
 from spaseq.errors import SpaseqError, Terminated
 from spaseq.lang.spelling import suggested
 from spaseq.memory import keep_for_good
+from spaseq.startup import end_at_once
 
 USAGE = 2
 FAILURE = 4

@@ -11,8 +11,8 @@ from spaseq.api.queries import plans_of
 from spaseq.cli.option_groups import Chosen
 from spaseq.cli.run_options import WHY_OPTIONS
 from spaseq.compile import Checked
-from spaseq.diagnosis.needed import needed_gpms
 from spaseq.diagnosis.report import plural
+from spaseq.lang.sequence import needed_gpms
 from spaseq.message_text import public_address
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.job import Job, Stats

@@ -22,7 +22,6 @@ from spaseq.cli.checked_options import (
     given_outputs,
     run_options,
 )
-from spaseq.cli.formats import check_columns, check_format, columns_of
 from spaseq.cli.messages import ProgressLine, summary, tell
 from spaseq.cli.option_groups import (
     Chosen,
@@ -32,7 +31,14 @@ from spaseq.cli.option_groups import (
     SideOptions,
     grouped_command,
 )
-from spaseq.cli.output_files import STDOUT, answer_file, check_outputs
+from spaseq.cli.output_files import (
+    STDOUT,
+    answer_file,
+    check_columns,
+    check_format,
+    check_outputs,
+    columns_of,
+)
 from spaseq.cli.queries import QueryOptions, checked_files, query_files
 from spaseq.cli.run_inputs import given_inputs, kb_source, stream_sources, through_logs
 from spaseq.cli.run_options import RUN_OPTIONS

@@ -8,10 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from spaseq.api.prepare import StandingPlanner, load_knowledge
-from spaseq.cli.formats import columns_of
 from spaseq.cli.messages import ProgressLine, summary, tell
 from spaseq.cli.option_groups import Chosen, InputTexts, OutputOptions, QuerySet
-from spaseq.cli.output_files import answer_file
+from spaseq.cli.output_files import answer_file, columns_of
 from spaseq.cli.run_inputs import kb_source
 from spaseq.cli.run_standing import engine_of
 from spaseq.cli.side_outputs import SideOutputs

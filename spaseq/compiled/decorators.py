@@ -177,7 +177,7 @@ def machine_code(place: str) -> Callable[[F], F]:
     return decorate
 
 
-@machine_code("spaseq.compiled.promises:nonnegative")
+@machine_code("spaseq.compiled.compiler:nonnegative")
 def as_nonnegative(number: Any) -> Any:
     """The same integer, with a promise to the compiler that it is not negative.
 
@@ -186,7 +186,7 @@ def as_nonnegative(number: Any) -> Any:
     return number
 
 
-@machine_code("spaseq.compiled.promises:assumed")
+@machine_code("spaseq.compiled.compiler:assumed")
 def assume(condition: bool) -> None:
     """Promise the compiler that a condition holds.
 

@@ -12,7 +12,6 @@ import numpy as np
 import pyoxigraph
 
 from spaseq.diagnosis.event_question import EventQuestion, Outcome
-from spaseq.diagnosis.needed import needed_gpms
 from spaseq.diagnosis.observed import Observed, Observer, StreamSeen
 from spaseq.diagnosis.patterns import GpmQuestion
 from spaseq.diagnosis.probes import run_probes
@@ -31,6 +30,7 @@ from spaseq.diagnosis.watched_event import AskedEvent, EventWatch, WatchedSource
 from spaseq.errors import InputError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
+from spaseq.lang.sequence import needed_gpms
 from spaseq.options import StageOptions
 from spaseq.rdf.events.graph_times import NO_TIME
 from spaseq.rdf.inputs.files import READ_ERRORS, InputFile

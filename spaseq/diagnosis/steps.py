@@ -12,7 +12,6 @@ from dataclasses import replace
 from itertools import pairwise
 
 from spaseq.algebra.answers import TraceItem
-from spaseq.diagnosis.needed import needed_gpms
 from spaseq.diagnosis.observed import Observed
 from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.relaxed import Constraints, FirstSteps, Form, Stage, all_first_steps
@@ -29,7 +28,7 @@ from spaseq.diagnosis.seen_matches import (
 )
 from spaseq.diagnosis.step_causes import StepCauses
 from spaseq.lang import ast
-from spaseq.lang.sequence import Chain, Link, can_be_empty
+from spaseq.lang.sequence import Chain, Link, can_be_empty, needed_gpms
 from spaseq.plan.query_plan import AfterMatch, AnswerPlan, QueryPlan
 from spaseq.records import record
 

@@ -22,8 +22,8 @@ from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn
 from spaseq.rdf.program_events import batch_from_events
 
 if TYPE_CHECKING:
-    from spaseq.gpm.single_event.correlated_event import CorrelatedEvent
     from spaseq.gpm.single_event.event_graph import EventGraph
+    from spaseq.gpm.single_event.event_operators import CorrelatedEvent
 
 WindowOf: TypeAlias = "Callable[[str], tuple[VerticalPartition, Mapping[str, str]] | None]"
 """The window event of a value of EVENT, with its values of PARTITION BY."""
@@ -85,7 +85,7 @@ class CorrelatedEvaluator:
         """What evaluates a GPM with values of some variables on one event, if columns need not."""
         key = gpm, names
         if key not in self._ready:
-            from spaseq.gpm.single_event.correlated_event import CorrelatedEvent
+            from spaseq.gpm.single_event.event_operators import CorrelatedEvent
 
             gpm_plan, expressions = self._plan.patterns.gpms[gpm], self._plan.expressions
             made = gpm_plan.variables, self._evaluator, expressions, self._limits

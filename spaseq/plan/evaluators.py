@@ -6,8 +6,12 @@ from dataclasses import replace
 from typing import get_args
 
 from spaseq.automaton.batch.no_kernel import NoKernel
-from spaseq.automaton.program.any_order import in_every_order
-from spaseq.automaton.program.contiguous import NotContiguous, contiguous, contiguous_around
+from spaseq.automaton.program.any_order import (
+    NotContiguous,
+    contiguous,
+    contiguous_around,
+    in_every_order,
+)
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.inlined import inlined
 from spaseq.automaton.program.nfa import Program

@@ -9,7 +9,7 @@ from spaseq.algebra.construct import change_template_of, template_of
 from spaseq.algebra.graph_changes import changes_of
 from spaseq.algebra.nodes import is_reserved
 from spaseq.algebra.schema import Schema
-from spaseq.automaton.program.repetitions import FEW_STATES
+from spaseq.automaton.program.compiler import FEW_STATES
 from spaseq.expr.compile import Options
 from spaseq.expr.extension import Function, known_functions
 from spaseq.lang import ast

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spaseq.algebra.substitution import mentions
-from spaseq.automaton.program.compiler import compile_program
+from spaseq.automaton.program.compiler import FEW_STATES, compile_program
 from spaseq.automaton.program.nfa import Program
-from spaseq.automaton.program.repetitions import FEW_STATES
 from spaseq.automaton.program.window import Counted, Sliding, Tumbling, Window
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved

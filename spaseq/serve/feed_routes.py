@@ -12,7 +12,7 @@ from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from spaseq.lang.head_comments import head_comments
+from spaseq.lang.scan import head_comments
 from spaseq.message_text import visible
 from spaseq.runtime.live.answer_records import LoggedAnswer, json_with_id
 from spaseq.serve.answer_feed import AnswerStream

@@ -11,9 +11,8 @@ from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.sources.base import Source
 from spaseq.sources.broker_stream import BrokerStream
 from spaseq.sources.feed_files import FeedFiles
-from spaseq.sources.files import FileSource
+from spaseq.sources.files import FileSource, StdinSource
 from spaseq.sources.iterables import EventSource, rows_without_a_lift
-from spaseq.sources.stdin import StdinSource
 
 __all__ = ["SOURCES", "Source", "source_of"]
 

@@ -1,4 +1,5 @@
-"""Files as a source: read to their ends, in splits that tasks read at the same time, or followed.
+"""Files, and standard input, as a source: read to their ends, in splits that tasks read at the same
+time, or followed.
 
 Files that are followed arrive in directories, or are appended to.
 """
@@ -6,7 +7,10 @@ Files that are followed arrive in directories, or are appended to.
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -14,15 +18,16 @@ from dataclasses import field, replace
 from functools import cache
 from glob import glob, has_magic
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from spaseq.compiled.arrays import Int64s
-from spaseq.errors import InputError
+from spaseq.errors import InputError, UsageError
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.inputs.files import InputFile, resolve_paths
+from spaseq.rdf.inputs.files import STDIN, InputFile, resolve_paths
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
 from spaseq.rdf.ranges import (
     ArrivalClock,
@@ -41,11 +46,6 @@ from spaseq.rdf.ranges import (
 )
 from spaseq.records import record
 from spaseq.sources.base import Source, Split
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
-    from spaseq.rdf.columns.event_batch import EventBatch
 
 _UNPACKED = 20
 """Ratio of a packed file's unpacked size to its size that few files exceed."""
@@ -412,3 +412,45 @@ class GrowingFiles(PathSource):
             return divide(waiting.file, self.options, waiting.begin, waiting.end, step)
         except InputError:  # as above
             return [FileRange(waiting.file, waiting.begin, waiting.end)]
+
+
+@record
+class StdinSource(FileSource):
+    """Paths with `-` among them, which is read where it stands.
+
+    Standard input can be read once, and by this process only.
+    """
+
+    @classmethod
+    def of(cls, given: object, options: StreamOptions) -> Source | None:
+        if not isinstance(given, tuple) or STDIN not in given:
+            return None
+        return cls(replace(options, paths=given))
+
+    def describe(self) -> str:
+        return "standard input"
+
+    def size(self) -> int | None:
+        return None
+
+    def splits(
+        self, pool: Executor, *, split_bytes: int | None = None, time_scan: bool = True
+    ) -> Iterable[Split] | None:
+        return None
+
+    def shared(self, directory: Path) -> Source:
+        """Files only: standard input is copied to one."""
+        paths = [_copied(directory) if p == STDIN else p for p in self.options.paths]
+        return FileSource(replace(self.options, paths=tuple(paths)))
+
+    def followed(self) -> GrowingFiles:
+        what = f"stream <{self.iri}>: {self.describe()}"
+        raise UsageError(f"{what} cannot be followed on Spark: {self.not_followed}")
+
+
+def _copied(directory: Path) -> str:
+    """Standard input in a new file."""
+    handle, path = tempfile.mkstemp(prefix="spaseq-stdin-", suffix=".nq", dir=directory)
+    with os.fdopen(handle, "wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, reduce
 from itertools import groupby, islice
 from os import PathLike, path
@@ -18,22 +18,25 @@ from spaseq.algebra.answer_batch import PIECE, AnswerBatch
 from spaseq.algebra.answers import PartialAnswer
 from spaseq.api.prepare import load_knowledge, plan_queries, watch_knowledge
 from spaseq.api.queries import QueryInput
-from spaseq.api.streams import stream_source
+from spaseq.api.streams import stream_options, stream_source
 from spaseq.connectors import is_source
 from spaseq.errors import InputError, SpaseqError, UsageError
-from spaseq.lift.lifted import Lifted
+from spaseq.lang.spelling import suggested
+from spaseq.lift.lift_checks import compiled_lift
+from spaseq.lift.lifted import Lifted, text_of
 from spaseq.options import AnswersKeywords, FileSourceSettings, KbInput, RunOptions
+from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.stream_options import BadInput, warn_once
 from spaseq.records import record
-from spaseq.runtime.job.binding import bind_streams
+from spaseq.runtime.job.binding import bind_streams, stream_names
 from spaseq.runtime.job.job import Job, LateEvent
 from spaseq.runtime.spark.bounded import bounded_output, bounded_solve, file_solutions
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
 from spaseq.runtime.spark.following.follow import check_topics, following_output, sequenced
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.frames import frame_packs, frame_solutions
-from spaseq.runtime.spark.lifted_frames import LiftedFrame, lifted_solutions
+from spaseq.runtime.spark.lifted_frames import FrameRows, LiftedFrame, lifted_solutions
 from spaseq.runtime.spark.rows.answer_rows import (
     ANSWER_DDL,
     ANSWER_SCHEMA,
@@ -53,11 +56,11 @@ from spaseq.runtime.spark.session.worker_python import worker_python
 from spaseq.scratch import ScratchDirectory
 from spaseq.sources.base import Source
 from spaseq.sources.broker_stream import BrokerStream
-from spaseq.spark.lifted_inputs import LiftedInputs, is_frame
 from spaseq.spark.typed_variables import TypedVariables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
 
 _LOGGER = logging.getLogger("spaseq")
 
@@ -359,3 +362,61 @@ class _Decode:
                 yield side_row_of(side)
             case BadInput() | LateEvent() as side:
                 _LOGGER.warning("%s", side)
+
+
+def is_frame(given: object) -> bool:
+    """Whether the input of a stream is a DataFrame of Spark."""
+    return hasattr(given, "mapInArrow")
+
+
+@dataclass(frozen=True, slots=True)
+class LiftedInputs:
+    """The lifts of a call, and the columns that order rows of equal time, by stream."""
+
+    lifts: Mapping[str, str | Path]
+    order: Mapping[str, str]
+
+    def by_iri(self, plans: Sequence[QueryPlan]) -> dict[str, str | Path]:
+        """The lifts by IRI.
+
+        Raises:
+            UsageError: a name is no stream's.
+        """
+        return {_iri(plans, name, "lifts"): lift for name, lift in self.lifts.items()}
+
+    def frames(
+        self, plans: Sequence[QueryPlan], streams: Mapping[str, Any], options: RunOptions
+    ) -> list[LiftedFrame]:
+        """The DataFrames of rows among the streams.
+
+        Raises:
+            QueryError, InputError: a lift has errors, or cannot be read.
+            UsageError: a DataFrame has no lift, or an order is for something else.
+        """
+        lifts = self.by_iri(plans)
+        order = {_iri(plans, name, "order"): column for name, column in self.order.items()}
+        lifted = []
+        for iri, frame in bind_streams(plans, streams).items():
+            if not is_frame(frame):
+                if iri in order:
+                    raise UsageError(f"order is for DataFrames, and <{iri}> is none")
+                continue
+            if iri not in lifts:
+                raise UsageError(
+                    f"stream <{iri}> is a DataFrame of rows and needs a lift in lifts=; "
+                    "a DataFrame of events is given alone"
+                )
+            how = replace(stream_options(iri, options), predicates=stream_predicates(plans, iri))
+            text, name = text_of(lifts[iri])
+            plan = compiled_lift(text, name, how.time_predicate, how.time_unit)
+            lifted.append(LiftedFrame(frame, FrameRows(how, plan), order.get(iri), text))
+        return lifted
+
+
+def _iri(plans: Sequence[QueryPlan], name: str, what: str) -> str:
+    names = stream_names(plans)
+    if name not in names:
+        near = suggested(name, names)
+        hint = f"; did you mean {near}?" if near else ""
+        raise UsageError(f"{what} names {name}, which is no stream of the query{hint}")
+    return names[name]

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import pyarrow.compute as pc
 
 from spaseq import thresholds
+from spaseq.compiled.arrays import Int64s
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
@@ -30,14 +32,14 @@ from spaseq.plan.pattern_templates import (
 )
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns
-from spaseq.rdf.columns.term_columns import TermColumn, TextArray, text_array
+from spaseq.rdf.columns.term_columns import TermColumn, TextArray, TextMemo, text_array
 from spaseq.rdf.inputs.stream_options import ignore
 from spaseq.records import record
-from spaseq.stages.table_rows import table_rows_of
 
 if TYPE_CHECKING:
     from spaseq.plan.joint_plans import JointPlan
     from spaseq.stages.shared_matching import SharedMatching
+
 
 _GROWTH = 16
 """New queries are joined when they are this share of all."""
@@ -280,3 +282,13 @@ class FamilyRows:
             numbers = {v: rows.numbers[v] for v in columns.numbers}
             return replace(rows, values=values, numbers=numbers)
         return rows
+
+
+def _table_rows(terms: TextArray) -> Int64s:
+    numbers = pc.cast(pc.utf8_slice_codeunits(terms, 1, -1), "int64")  # as `row_of`
+    rows: Int64s = numbers.to_numpy(zero_copy_only=False)
+    return rows
+
+
+table_rows_of = TextMemo(_table_rows)
+"""The rows [n] of a family's table for n texts; batches mostly share the texts."""

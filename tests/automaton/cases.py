@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from spaseq.algebra.answers import Answer
-from spaseq.automaton.program import repetitions
+from spaseq.automaton.program import compiler
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import UsageError
 from spaseq.expr.doubles import double_of
@@ -133,7 +133,7 @@ def words(answers: Sequence[Answer], text: str) -> list[str]:
 
 def counted_plans(text: str) -> dict[str, QueryPlan]:
     """The plans of a query whose repetitions are all counted; none if it bounds none."""
-    with patch.object(repetitions, "MOST_STATES", 0):
+    with patch.object(compiler, "MOST_STATES", 0):
         return {name: p for name, p in plans(text).items() if p.sequence.program.bounds}
 
 

@@ -50,7 +50,7 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
 import signal
 from spaseq.__main__ import program
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-from spaseq.early_signals import end_at_signals
+from spaseq.startup import end_at_signals
 end_at_signals()
 signal.raise_signal(signal.SIGINT)
 print("goes on")

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.compile import check_query
-from spaseq.diagnosis.needed import needed_gpms
 from spaseq.diagnosis.observed import Observed, Observer
 from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.steps import step_report
 from spaseq.kb.load import load_kb
 from spaseq.lang.resolve import resolve
+from spaseq.lang.sequence import needed_gpms
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.program_events import batch_from_events
 from tests.oracle.choices import Choices

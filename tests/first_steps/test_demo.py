@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from spaseq.cli.demo import DEMO, KB, STREAMS, alerts
 from spaseq.cli.main import main
-from spaseq.first_steps.demo_alerts import DEMO, KB, STREAMS, alerts
 
 CASE = Path(__file__).parents[2] / "streams/card-fraud"
 

@@ -9,7 +9,7 @@ import pytest
 
 import spaseq
 from spaseq.gpm.pattern_stage import PatternStage
-from spaseq.gpm.single_event.correlated_event import CorrelatedEvent
+from spaseq.gpm.single_event.event_operators import CorrelatedEvent
 
 E = "http://e/"
 XSD = "http://www.w3.org/2001/XMLSchema#"

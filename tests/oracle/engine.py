@@ -12,7 +12,7 @@ from rdflib import Graph
 
 from spaseq import thresholds
 from spaseq.algebra.answers import Answer, PartialAnswer
-from spaseq.automaton.program import repetitions
+from spaseq.automaton.program import compiler
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.compile import check_query
 from spaseq.errors import QueryError, UsageError
@@ -67,7 +67,7 @@ def parsed(query: str) -> tuple[ast.Query, dict[str, QueryPlan]]:
 def _counting(resolved: Resolved) -> dict[str, QueryPlan]:
     """Plans with counted repetitions, if the query bounds some."""
     plans = {}
-    with patch.object(repetitions, "MOST_STATES", 0):
+    with patch.object(compiler, "MOST_STATES", 0):
         for title, name in COUNTING.items():
             try:
                 plan = plan_query(resolved, "query", CompileOptions(evaluator=name))

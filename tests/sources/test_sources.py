@@ -16,9 +16,8 @@ from spaseq.errors import InputError, UsageError
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.sources import source_of
 from spaseq.sources.base import Source
-from spaseq.sources.files import FileSource, GrowingFiles
+from spaseq.sources.files import FileSource, GrowingFiles, StdinSource
 from spaseq.sources.iterables import Event, EventSource
-from spaseq.sources.stdin import StdinSource
 from tests.runtime.machines import NORTH, nquads
 
 IRI = "http://m.example/north"

@@ -13,8 +13,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TermColumn
-from spaseq.stages.hopeless_rows import leave_out_hopeless, leave_out_of_part
-from spaseq.stages.rare_rows import rows_near
+from spaseq.stages.hopeless_rows import leave_out_hopeless, leave_out_of_part, rows_near
 from spaseq.stages.sorting import RowSorter
 from tests.thresholds import Force
 

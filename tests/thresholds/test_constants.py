@@ -29,7 +29,7 @@ EXCEPTIONS = {
     "a compiled plan's bound, beyond which a query is refused or another evaluator takes it": """
         automaton/program/operand_places.py:MOST_PRODUCT_EDGES
         automaton/program/compiler.py:MOST_EDGES
-        automaton/program/repetitions.py:FEW_STATES automaton/program/repetitions.py:MOST_STATES
+        automaton/program/compiler.py:FEW_STATES automaton/program/compiler.py:MOST_STATES
         automaton/registers/compilable_runs.py:_MOST_STATES
         automaton/registers/tested_edges.py:MOST_EDGES
         automaton/sets/compilable_sets.py:_MOST_GPMS

@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.inlined import inlined
-from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Program, TakeLabel
+from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Label, Program, TakeLabel
 from spaseq.automaton.program.operand_places import NotOrdered, OperandPlaces
 from spaseq.automaton.program.product import Product, Sight
 
@@ -138,3 +138,57 @@ class _Ordering:
             else:
                 found = found.union(*map(self._variables, label.operands))
         return frozenset(found)
+
+
+class NotContiguous(Exception):
+    """The instants of a match may be consecutive though its steps are not. The message is the
+    reason.
+    """
+
+
+def contiguous_around(program: Program) -> Program:
+    """The program of the matches with consecutive instants, before `any_order`."""
+    return _Contiguous(program, leaves_operands=True).program()
+
+
+def contiguous(program: Program) -> Program:
+    """The program of another one's matches with consecutive instants.
+
+    Raises:
+        NotContiguous: a bracket with `&` or AND lets the events of two operands alternate.
+    """
+    return _Contiguous(program).program()
+
+
+class _Contiguous:
+    def __init__(self, program: Program, leaves_operands: bool = False) -> None:
+        self._program, self._leaves_operands = program, leaves_operands
+        self._edges = [*program.edges]
+
+    def program(self) -> Program:
+        automaton = self._automaton(self._program.automaton)
+        edges = tuple(self._edges)
+        return replace(self._program, automaton=automaton, edges=edges, strict=True)
+
+    def _automaton(self, automaton: Automaton) -> Automaton:
+        states = [
+            replace(state, edges=tuple(map(self._edge, state.edges))) for state in automaton.states
+        ]
+        return replace(automaton, states=tuple(states))
+
+    def _edge(self, edge: Edge) -> Edge:
+        strict = replace(edge, label=self._label(edge.label))
+        if edge.join is not None:
+            negations = () if edge.after is None else edge.negations
+            strict = replace(strict, join=replace(edge.join, kind=","), negations=negations)
+        self._edges[edge.id] = strict
+        return strict
+
+    def _label(self, label: Label) -> Label:
+        if not isinstance(label, BracketLabel):
+            return label
+        if label.kind != "|":
+            if self._leaves_operands:
+                return label
+            raise NotContiguous(label.obstacle)
+        return replace(label, operands=tuple(map(self._automaton, label.operands)))

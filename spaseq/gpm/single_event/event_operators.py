@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
@@ -10,6 +10,8 @@ from typing import TypeAlias
 from spaseq import thresholds
 from spaseq.algebra import nodes as n
 from spaseq.algebra.nodes import possible, visible
+from spaseq.algebra.substitution import given
+from spaseq.budget import Budget, LimitExceeded, spending
 from spaseq.expr.compile import Options, compile_filter, compile_term, is_volatile
 from spaseq.expr.env import DictEnv, Env
 from spaseq.expr.leaves import TermOrNone
@@ -18,6 +20,7 @@ from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.patterns.exists import Existence
 from spaseq.gpm.single_event.event_graph import (
     EventGraph,
+    NeedsColumns,
     Operator,
     Solution,
     are_compatible,
@@ -28,6 +31,7 @@ from spaseq.gpm.single_event.sub_select import SubSelect, sub_select
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, expression_variables
+from spaseq.limits import Limits
 
 Partners: TypeAlias = Callable[[Solution, EventGraph], "Sequence[Solution]"]
 """Joins one solution with the solutions of an operand on an event."""
@@ -259,3 +263,70 @@ class _ExistsTest:
     def __call__(self, solution: Solution, graph: EventGraph) -> bool:
         self._graph = graph
         return self._test(DictEnv(solution))
+
+
+class CorrelatedEvent:
+    """A pattern whose values of some variables are given with the event.
+
+    Args:
+        pattern: it gets the values where it has `Given`.
+        variables: of the solutions; no variable has the name "".
+        limits: if an expression calls a function, whose results may be long or take time.
+    """
+
+    def __init__(
+        self, pattern: EventPattern, variables: Sequence[str], limits: Limits | None
+    ) -> None:
+        self._pattern, self._variables, self._limits = pattern, variables, limits
+
+    @classmethod
+    def of(
+        cls,
+        pattern: n.Pattern,
+        names: frozenset[str],
+        variables: Sequence[str],
+        evaluator_of: Callable[[n.Pattern], GpmEvaluator],
+        options: Options,
+        limits: Limits,
+    ) -> CorrelatedEvent | None:
+        """A GPM's pattern; None if it needs columns.
+
+        Args:
+            pattern: it has variables for what earlier steps bind.
+            names: of the variables whose values are given.
+            variables: of its solutions.
+            evaluator_of: makes the evaluator of a pattern.
+            options: of its expressions.
+            limits: of an evaluation.
+        """
+        known, shown = given(pattern, names), {*variables}
+        while isinstance(known, n.Project):
+            shown.intersection_update(known.variables)
+            known = known.pattern
+        if known is None:
+            return None
+        operators = EventOperators(evaluator_of(known), options, limits.solutions)
+        whole = operators.pattern()
+        if not whole.is_whole:
+            return None
+        columns = [v if v in shown else "" for v in variables]
+        return cls(whole, columns, limits if operators.calls else None)
+
+    def solutions(
+        self, graph: EventGraph, values: Mapping[str, str]
+    ) -> list[tuple[str | None, ...]] | None:
+        """The terms of each solution on an event, None where they are unbound.
+
+        None if columns have to find them.
+        """
+        graph.given = values
+        try:
+            if self._limits is None:
+                return self._rows(graph)
+            with spending(Budget(self._limits, seconds=self._limits.timeout_s)):
+                return self._rows(graph)
+        except (LimitExceeded, NeedsColumns):
+            return None
+
+    def _rows(self, graph: EventGraph) -> list[tuple[str | None, ...]]:
+        return [tuple(map(one.get, self._variables)) for one in self._pattern.solutions(graph)]

@@ -12,7 +12,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import types
 
-from spaseq.compiled.promises import require
+from spaseq.compiled.compiler import require
 from spaseq.rdf.kernels.vectors import WIDTH
 
 _BYTE, _WORD, _MASK = ir.IntType(8), ir.IntType(64), ir.IntType(WIDTH)

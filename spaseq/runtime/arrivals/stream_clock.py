@@ -14,8 +14,7 @@ import numpy as np
 
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.events.instants import rank
-from spaseq.rdf.events.time_counts import TimeCounts
+from spaseq.rdf.events.instants import TimeCounts, rank
 from spaseq.rdf.terms.times import UNTIMED
 from spaseq.records import record
 from spaseq.runtime.job.job import LateEvent

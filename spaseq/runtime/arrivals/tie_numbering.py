@@ -27,7 +27,7 @@ from spaseq.gpm.solution_rows import may_be_blank, renamed_in_event
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TermColumn
-from spaseq.rdf.events.time_counts import TimeCounts
+from spaseq.rdf.events.instants import TimeCounts
 from spaseq.rdf.terms.term import UNNUMBERED, numbered_term
 from spaseq.records import record
 from spaseq.storage.safe_pickles import dump_plain, load_plain

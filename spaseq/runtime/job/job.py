@@ -32,7 +32,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import BadInput, ignore, warn_once
 from spaseq.records import record
 from spaseq.sources.base import Source
-from spaseq.stages.table_rows import table_rows_of
+from spaseq.stages.joint_patterns import table_rows_of
 
 if TYPE_CHECKING:
     from spaseq.kb.watched_graphs import KbWatch, KeptGraph

@@ -18,7 +18,7 @@ from spaseq.alert_templates.template import (
 from spaseq.connectors import is_sink, sink_at
 from spaseq.connectors.base import NotTaken, Parcel
 from spaseq.errors import RunError, SpaseqError, UsageError
-from spaseq.lang.head_comments import head_comments
+from spaseq.lang.scan import head_comments
 from spaseq.runtime.live.answer_records import LoggedAnswer, json_with_id
 from spaseq.sinks import SINKS, begins_now, open_sink
 from spaseq.sinks.base import open_lines, standard_lines

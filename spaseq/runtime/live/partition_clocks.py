@@ -18,7 +18,7 @@ import numpy as np
 from spaseq.algebra.answers import TraceItem
 from spaseq.compiled.arrays import Int64s
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.events.time_counts import TimeCounts
+from spaseq.rdf.events.instants import TimeCounts
 from spaseq.runtime.arrivals.stream_clock import StreamClock, event_horizon, late_events
 from spaseq.runtime.job.job import LateEvent
 from spaseq.runtime.live.intakes import LiveStream

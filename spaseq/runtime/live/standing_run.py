@@ -15,7 +15,7 @@ from typing import Literal, TextIO, TypeVar
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.errors import UsageError
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.lang.head_comments import comments_of
+from spaseq.lang.scan import comments_of
 from spaseq.logs.messages import Message
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.inputs.stream_options import BadInput

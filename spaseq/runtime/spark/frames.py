@@ -24,8 +24,7 @@ from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.graph_times import TimeTerms
-from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.events.time_counts import TimeCounts
+from spaseq.rdf.events.instants import InstantCounter, TimeCounts
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.program_events import batch_from_events, triples_of
 from spaseq.rdf.terms.term import Triple

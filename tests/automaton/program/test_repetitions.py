@@ -6,7 +6,7 @@ import pytest
 
 import spaseq
 from spaseq.api.explain import explain
-from spaseq.automaton.program.repetitions import FEW_STATES, MOST_STATES
+from spaseq.automaton.program.compiler import FEW_STATES, MOST_STATES
 from spaseq.compile import CompileOptions, check_query, compile_query
 from spaseq.plan.query_plan import QueryPlan
 from tests.automaton.cases import letters, query, run, words
@@ -113,7 +113,7 @@ def test_the_state_of_a_counted_plan_is_told_from_that_of_an_unrolled_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = plan("A; B{2,3}", "registers").signature.fingerprint
-    monkeypatch.setattr("spaseq.automaton.program.repetitions.MOST_STATES", 0)
+    monkeypatch.setattr("spaseq.automaton.program.compiler.MOST_STATES", 0)
     assert plan("A; B{2,3}", "registers").signature.fingerprint != before
 
 

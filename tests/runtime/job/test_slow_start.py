@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
-from spaseq.runtime.job.slow_start import telling
+from spaseq.runtime.spark.following.follow import telling
 
 
 def test_notes_come_until_there_is_nothing_more_to_tell() -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from spaseq.errors import RunError
-from spaseq.rdf.events.time_counts import TimeCounts
+from spaseq.rdf.events.instants import TimeCounts
 from spaseq.records import record
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 from spaseq.storage.checksums import damaged, write_durably

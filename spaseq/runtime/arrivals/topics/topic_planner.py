@@ -16,7 +16,7 @@ from typing import Protocol
 from spaseq.connectors.kafka import Extent, TopicAway
 from spaseq.errors import RunError
 from spaseq.options import FileSourceSettings
-from spaseq.rdf.events.time_counts import TimeCounts
+from spaseq.rdf.events.instants import TimeCounts
 from spaseq.runtime.arrivals.passing_time import raise_silent
 from spaseq.runtime.arrivals.stream_clock import StreamClock
 from spaseq.runtime.arrivals.topics.topic_batch import (

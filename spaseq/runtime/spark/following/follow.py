@@ -13,7 +13,7 @@ import pickle
 import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -32,7 +32,6 @@ from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.arrivals.log_depth import depths
 from spaseq.runtime.job.interrupts import until_interrupted
 from spaseq.runtime.job.job import Job, Stats
-from spaseq.runtime.job.slow_start import telling
 from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
 from spaseq.runtime.spark.connectors.topic_source import FollowedTopics, TopicDataSource
@@ -425,3 +424,37 @@ class _Delivery:
         marks = stats.watermarks.values()
         known = [mark for mark in marks if mark is not None]
         stats.watermark = min(known) if len(known) == len(self.job.streams) else None
+
+
+_FIRST_S = 10.0  # the next note comes after twice the time, and so on
+
+
+@contextmanager
+def telling(
+    note: Callable[[str], None], doing: Callable[[], str | None], first_s: float = _FIRST_S
+) -> Iterator[None]:
+    """Give notes from a thread within this context, ever more rarely.
+
+    Args:
+        note: takes each.
+        doing: what the run does now; None once there is nothing more to tell.
+        first_s: seconds to the first note.
+    """
+    over = threading.Event()
+
+    def tell() -> None:
+        wait_s = first_s
+        while not over.wait(wait_s):
+            text = doing()
+            if text is None:
+                return
+            note(text)
+            wait_s *= 2
+
+    thread = threading.Thread(target=tell, name="slow start", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

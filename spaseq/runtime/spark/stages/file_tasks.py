@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from spaseq.errors import SpaseqError
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.rdf.events.time_counts import TimeCounts
+from spaseq.rdf.events.instants import TimeCounts
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from

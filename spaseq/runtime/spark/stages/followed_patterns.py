@@ -24,7 +24,7 @@ from spaseq.logs.messages import MessageColumns, arrived_at
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
-from spaseq.rdf.events.time_counts import TimeCounts
+from spaseq.rdf.events.instants import TimeCounts
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.records import record
 from spaseq.runtime.arrivals.arrived_batch import (

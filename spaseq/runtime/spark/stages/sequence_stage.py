@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from spaseq.lang.depth import make_room_for_any
 from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
-from spaseq.rdf.events.time_counts import TimeCounts
+from spaseq.rdf.events.instants import TimeCounts
 from spaseq.runtime.arrivals.tie_numbering import (
     Overlap,
     TieMerge,
