@@ -8,6 +8,7 @@ thresholds. The threshold-sequence kernel runs it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Acceptance, Automaton, Edge, Program, TakeLabel
@@ -35,7 +36,8 @@ class TestedEdge:
     taken. `repeated` are the group variables whose repetition continues with the edge, `optional`
     the single ones that the solution may leave unchanged. `step` is the automaton's edge: `edge`
     itself, or the edge of its bracket. `rivals` is the register, of the run before a bracket behind
-    `;`, that decides which candidates are forestalled, if one begins with the edge.
+    `;`, that decides which candidates are forestalled, if one begins with the edge. `joined` is the
+    term by whose id the runs that wait at the edge are found, if they are: see `joined_term`.
     """
 
     edge: Edge
@@ -48,6 +50,7 @@ class TestedEdge:
     repeated: frozenset[str]
     optional: frozenset[str]
     rivals: Number | None = None
+    joined: Number | None = None
 
     @property
     def thresholds(self) -> EdgeTests:
@@ -58,6 +61,30 @@ class TestedEdge:
                 group = test.left, test.operator
                 groups[group] = (*groups.get(group, ()), test)
         return max(groups.values(), key=len, default=())
+
+
+def joined_term(edge: TestedEdge) -> Number | None:
+    """A term that a run and all solutions that concern its wait at an edge share, or None.
+
+    They are taken along the edge, or end the wait. Runs that end their waits together have none.
+    """
+    join = edge.edge.join
+    if join is None or join.kind == "," or edge.edge.together:
+        return None
+    first, *others = edge.tests, *(t for _, t in edge.kills), *(s.tests for s in edge.stops)
+    terms = (test.left for test in filter(_is_join, first))
+    return next((n for n in terms if all(_joins(tests, n) for tests in others)), None)
+
+
+def _joins(tests: AnyTests, term: Number) -> bool:
+    return any(_is_join(test) and test.left == term for test in tests)
+
+
+def _is_join(test: EdgeTest | AskedTest) -> TypeGuard[EdgeTest]:
+    """Whether a test says that a solution and a run share a term."""
+    if isinstance(test, AskedTest) or test.left_in_run or test.right_in != "run":
+        return False
+    return test.left.by_term and test.operator == "=" and test.left == test.right
 
 
 @record

@@ -210,6 +210,9 @@ class _EdgeRows:
             row[kernel.OPENS] = self._register[edge.rivals]
         if edge.edge.within:
             row[kernel.WITHIN] = self._register[BEGIN]
+        if edge.joined is not None:
+            row[kernel.JOINED] = self._number[edge.joined]
+            row[kernel.JOINED_REGISTER] = self._register[edge.joined]
         row[kernel.INDEXED] = kernel.NONE
         if indexed:
             row[kernel.INDEXED] = self._number[indexed[0].left]
@@ -289,7 +292,7 @@ class _EdgeRows:
         row = [0] * kernel.EDGE_COLUMNS
         row[kernel.THRESHOLDS], row[kernel.TESTS] = len(self.thresholds), len(self.tests)
         row[kernel.ASSIGNMENTS] = len(self.assignments)
-        row[kernel.OPENS] = row[kernel.WITHIN] = kernel.NONE
+        row[kernel.OPENS] = row[kernel.WITHIN] = row[kernel.JOINED] = kernel.NONE
         return row
 
 

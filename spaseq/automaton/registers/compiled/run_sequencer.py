@@ -380,7 +380,8 @@ class RunSequencer(Stateful):
     ) -> Iterator[T]:
         """Process a batch; yield the results of `matches` for the pieces of its matches."""
         outer, bound = self._outer, self._frame.keys.bound
-        self._runs.grow(bound)
+        joins = filter(None, self._tables.joins)
+        self._runs.grow(max([bound, *(self._terms[n.variable].bound for n in joins)]))
         self._numbers.measure(numbers, rows)
         self._builder.begin(solutions, rows.number)
         if outer is not None:
@@ -399,7 +400,7 @@ class RunSequencer(Stateful):
             outer.end(taken)
         self._builder.end(taken)
         self._lowest = int(rows.lowest[-1])
-        kept, keys = len(self._builder.store), len(self._frame.keys)
+        kept, keys = len(self._builder.store), self._keys()
         sizes = thresholds.current
         more_rows, more_keys = kept - self._most_rows, keys - self._most_keys
         if more_rows > sizes.forgotten_rows or more_keys > sizes.forgotten_keys:
@@ -428,7 +429,11 @@ class RunSequencer(Stateful):
             terms.release([n for n in range(terms.bound) if n not in used])
         self._answers.forget()
         self._most_rows = 2 * len(self._builder.store)
-        self._most_keys = 2 * len(self._frame.keys)
+        self._most_keys = 2 * self._keys()
+
+    def _keys(self) -> int:
+        """Number of keys and terms that have a number."""
+        return len(self._frame.keys) + sum(map(len, self._terms.values()))
 
     def _terms_in_use(self) -> dict[str, set[int]]:
         """The numbers of terms that partial matches, or checks of matches, may still compare."""

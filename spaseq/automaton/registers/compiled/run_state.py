@@ -350,9 +350,15 @@ class RunState(Stateful):
         counts: Array = WaitingArrays(*self._waiting_arrays).block[:, kernel.COUNT]
         return counts
 
+    @property
+    def _joined(self) -> bool:
+        """Whether runs wait by ids of terms, so that all are of slot 0."""
+        return any(self._tables.joins)
+
     def idle(self) -> Bools:
         """[slots] whether no run waits there."""
-        most = self._counts.reshape(len(self._progress), -1).max(axis=1, initial=0)
+        slots = 1 if self._joined else len(self._progress)
+        most = self._counts.reshape(slots, -1).max(axis=1, initial=0)
         idle: Bools = np.equal(most, 0)
         return idle
 
@@ -378,11 +384,15 @@ class RunState(Stateful):
         count[:, self._kinds == kernel.CLOSING] = 0
         block, run = self._standing(count)
         run, first = np.unique(run, return_index=True)
-        slot, floor = block[first] // self._edges, np.int64(lowest)
+        slot, floor = self._slots_of(block[first]), np.int64(lowest)
         if self._counted >= 0:
             floor = self._progress[slot, kernel.EVENTS] + 1 - self._counted
         is_alive = self._node[run, kernel.ORIGIN] >= floor
         return slot[is_alive], run[is_alive]
+
+    def _slots_of(self, block: Int64s) -> Int64s:
+        """The slots of blocks."""
+        return np.zeros_like(block) if self._joined else block // self._edges
 
     def _standing(self, count: Int64s) -> tuple[Int64s, Int64s]:
         """(block, run) of the counted runs [slots, edges], without forestalled candidates."""
@@ -425,6 +435,8 @@ class RunState(Stateful):
         """Drop the waiting runs of members of a family that have exceeded the limit."""
         if members and pace.carried is not None:
             self._drop_runs(pace.carried.of_members(members))
+        elif members and self._joined:
+            self._drop_runs(np.ones(self.live(), np.bool_))
         elif members:
             blocks = WaitingArrays(*self._waiting_arrays).block
             by_slot = blocks.reshape(len(self._progress), self._edges, kernel.BLOCK_COLUMNS)
@@ -453,7 +465,7 @@ class RunState(Stateful):
         `wanted` [all runs] says which ones count, None: all.
         """
         count = self._waiting_counts()
-        if slots is not None:
+        if slots is not None and not (self._joined and 0 in slots):
             count[np.setdiff1d(np.arange(len(count)), slots)] = 0
         runs = distinct(self._standing(count)[1])
         nodes = self._node[runs if wanted is None else runs[wanted[runs]]]
@@ -512,7 +524,8 @@ class RunState(Stateful):
                     path.append((taken[node], nodes[node][kernel.SOLUTION]))
                     passed.append(node)
                     node = nodes[node][kernel.PREVIOUS]
-                yield WaitingPath(b // edges, b % edges, origin, path[::-1], passed[::-1])
+                slot = 0 if self._joined else b // edges
+                yield WaitingPath(slot, b % edges, origin, path[::-1], passed[::-1])
 
     @property
     def _used_runs(self) -> Arrays:

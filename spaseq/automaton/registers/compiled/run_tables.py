@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from spaseq.automaton.batch.kernels.comparisons import CODES
 from spaseq.automaton.batch.outer_checks import NO_GPM, OuterCheck, OuterChecks, beside_of
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Acceptance, Edge, Program
-from spaseq.automaton.program.window import Window
+from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.registers.compilable_runs import tested_program
 from spaseq.automaton.registers.compiled.edge_tests import (
     BEGIN,
@@ -22,7 +23,7 @@ from spaseq.automaton.registers.compiled.edge_tests import (
 )
 from spaseq.automaton.registers.compiled.layout import program_arrays
 from spaseq.automaton.registers.kernels.run_arrays import ProgramArrays
-from spaseq.automaton.registers.tested_edges import TestedNegation
+from spaseq.automaton.registers.tested_edges import TestedNegation, joined_term
 from spaseq.compiled.arrays import Int32s
 from spaseq.records import record
 
@@ -93,6 +94,8 @@ class RunTables:
     asked: tuple[AskedTest, ...]
     """The tests that Python answers."""
     program: ProgramArrays
+    joins: tuple[Number | None, ...]
+    """By edge: the term by whose id waiting runs are found, if they have no key."""
     timed: bool
     """Whether an operator bounds a gap."""
     strict: bool
@@ -110,6 +113,8 @@ class RunTables:
         they wait.
         """
         kept = repr((self.registers, [edge.id for edge in self.steps], len(self.closings)))
+        if any(self.joins):
+            kept += repr(self.joins)
         return hashlib.sha256(kept.encode()).hexdigest()[:16]
 
 
@@ -139,6 +144,8 @@ def run_tables(
     asked = tuple(dict.fromkeys(t for t in tests if isinstance(t, AskedTest)))
     compared = [t for t in [*tests, *checks] if isinstance(t, EdgeTest) and t.by_value]
     numbers = tuple(dict.fromkeys(of_solutions))
+    if not tested.key and not isinstance(window, Counted):
+        edges = tuple(replace(edge, joined=joined_term(edge)) for edge in edges)
     return RunTables(
         tested.key,
         numbers,
@@ -150,6 +157,7 @@ def run_tables(
         tuple(c.end for c in tested.closings),
         asked,
         program_arrays(tested.automaton, edges, tested.closings, numbers, registers, asked, gpms),
+        tuple(edge.joined for edge in edges),
         any(e.edge.join is not None and e.edge.join.gap_ms is not None for e in edges),
         program.strict,
         tested.is_threshold_sequence,

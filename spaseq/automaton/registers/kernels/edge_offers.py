@@ -24,9 +24,12 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     HOW,
     INCLUSIVE,
     INDEXED,
+    JOINED,
+    JOINED_REGISTER,
     KIND,
     LEFT,
     LESSER,
+    NONE,
     OFFERED,
     OPENS,
     OPERATOR,
@@ -100,14 +103,14 @@ def is_passed(batch: BatchArrays, first: int, end: int, row: int, run: int) -> b
 
 
 @inlined_device_function
-def _exceeds(level: float, threshold: float, inclusive: bool) -> bool:
+def exceeds(level: float, threshold: float, inclusive: bool) -> bool:
     """Whether a level satisfies a threshold; never if that is NaN."""
     satisfies: bool = (level > threshold) | (inclusive & (level == threshold))
     return satisfies
 
 
 @inlined_device_function
-def _is_alive(batch: BatchArrays, e: int, run: int, offered: Offered) -> bool:
+def is_alive(batch: BatchArrays, e: int, run: int, offered: Offered) -> bool:
     """Whether a run at edge `e` is alive.
 
     Its window and the operator's gap are not over, and no other candidate of its bracket forestalls
@@ -126,6 +129,35 @@ def _is_alive(batch: BatchArrays, e: int, run: int, offered: Offered) -> bool:
 def _arrive(arrivals: ArrivalArrays, at: int, run: int, row: int, e: int) -> None:
     """Write that a run takes a solution along edge `e`."""
     arrivals.previous[at], arrivals.row[at], arrivals.edge[at] = run, row, e
+
+
+@inlined_device_function
+def block_of(batch: BatchArrays, block: int, e: int, row: int) -> int:
+    """The block of the runs that a solution concerns at an edge; NONE: it concerns none.
+
+    `block` is the first block of its slot.
+    """
+    edge = batch.program.edge
+    if edge[e, JOINED] < 0:
+        return block + e
+    term = batch.number[as_nonnegative(edge[e, JOINED]), row]
+    if term != term:
+        return NONE
+    at: int = int(term) * (edge.shape[0] - 1) + e
+    return at
+
+
+@inlined_device_function
+def block_to_wait(batch: BatchArrays, block: int, e: int, run: int) -> int:
+    """The block where a run waits at an edge; `block` is the first block of its slot."""
+    edge = batch.program.edge
+    if edge[e, JOINED] < 0:
+        return block + e
+    term = batch.runs.register[run, as_nonnegative(edge[e, JOINED_REGISTER])]
+    if term != term:  # no solution is taken
+        return block + e
+    at: int = int(term) * (edge.shape[0] - 1) + e
+    return at
 
 
 @inlined_device_function
@@ -178,8 +210,8 @@ def offer_in_turn(batch: BatchArrays, block: int, e: int, offered: Offered, coun
     first_test, end_test = edge[e, OFFERED], edge[e + 1, TESTS]
     for i in range(place, place + blocks[block, COUNT]):
         threshold, run = thresholds[i], as_nonnegative(runs[i])
-        alive = _is_alive(batch, e, run, offered)
-        takes = alive & _exceeds(offered.level, threshold, inclusive)
+        alive = is_alive(batch, e, run, offered)
+        takes = alive & exceeds(offered.level, threshold, inclusive)
         if first_test < end_test:
             takes = takes and passes(batch, first_test, end_test, offered.row, run)
         _arrive(arrivals, count, run, offered.row, e)
@@ -215,14 +247,14 @@ def _visit_heap(batch: BatchArrays, block: int, e: int, offered: Offered, count:
         left -= 1
         at = stack[left]
         run = as_nonnegative(runs[place + at])
-        if _exceeds(offered.level, thresholds[place + at], inclusive):
+        if exceeds(offered.level, thresholds[place + at], inclusive):
             if 2 * at + 1 < size:
                 stack[left] = 2 * at + 1
                 left += 1
             if 2 * at + 2 < size:
                 stack[left] = 2 * at + 2
                 left += 1
-            if not _is_alive(batch, e, run, offered):
+            if not is_alive(batch, e, run, offered):
                 expired += 1
             elif passes(batch, edge[e, OFFERED], edge[e + 1, TESTS], offered.row, run):
                 _arrive(arrivals, count, run, offered.row, e)
@@ -247,11 +279,11 @@ def _take_from_heap(batch: BatchArrays, block: int, e: int, offered: Offered, co
     end, back = place + size, 0
     while size:
         threshold, run = thresholds[place], as_nonnegative(runs[place])
-        if not _exceeds(offered.level, threshold, inclusive):
+        if not exceeds(offered.level, threshold, inclusive):
             break
         size -= 1
         remove_least(thresholds, runs, place, as_nonnegative(size))
-        if not _is_alive(batch, e, run, offered):
+        if not is_alive(batch, e, run, offered):
             continue
         if passes(batch, edge[e, OFFERED], edge[e + 1, TESTS], offered.row, run):
             _arrive(arrivals, count, run, offered.row, e)
@@ -289,12 +321,12 @@ def offer_several(
     stays, inclusive = edge[e, KIND] == ANY, edge[e, INCLUSIVE] != 0
     for i in range(place, place + blocks[block, COUNT]):
         run, takes = as_nonnegative(runs[i]), False
-        if not _is_alive(batch, e, run, offered):
+        if not is_alive(batch, e, run, offered):
             continue
         for row in range(first, end):
             if gpm[row] == gpm[first]:
                 level = level_of(edge, e, batch.number, row)
-                if _exceeds(level, thresholds[i], inclusive) and is_passed(
+                if exceeds(level, thresholds[i], inclusive) and is_passed(
                     batch, edge[e, OFFERED], edge[e + 1, TESTS], row, run
                 ):
                     _arrive(arrivals, count, run, row, e)
@@ -307,39 +339,6 @@ def offer_several(
     if kept < blocks[block, COUNT]:
         settle(batch.waiting, block, kept)
     return count
-
-
-@device_function
-def ask_taking(batch: BatchArrays, block: int, e: int, offered: Offered) -> None:
-    """Check that the asked tests of an edge have answers, for all runs that may take there."""
-    edge, (blocks, _, thresholds, runs, _) = batch.program.edge, batch.waiting
-    if not _asks(batch, edge[e, OFFERED], edge[e + 1, TESTS]):
-        return
-    inclusive = edge[e, INCLUSIVE] != 0
-    place = blocks[block, PLACE]
-    for i in range(place, place + blocks[block, COUNT]):
-        if _exceeds(offered.level, thresholds[i], inclusive) and _is_alive(
-            batch, e, runs[i], offered
-        ):
-            is_passed(batch, edge[e, OFFERED], edge[e + 1, TESTS], offered.row, runs[i])
-
-
-@device_function
-def ask_ending(batch: BatchArrays, block: int, first_test: int, end_test: int, row: int) -> None:
-    """The same for tests by which a solution ends or marks the runs that wait."""
-    if _asks(batch, first_test, end_test):
-        place = batch.waiting.block[block, PLACE]
-        for i in range(place, place + batch.waiting.block[block, COUNT]):
-            is_passed(batch, first_test, end_test, row, batch.waiting.run[i])
-
-
-@inlined_device_function
-def _asks(batch: BatchArrays, first: int, end: int) -> bool:
-    """Whether some of the tests `first:end` are asked."""
-    for i in range(first, end):
-        if batch.program.test[i, OPERATOR] == ASKED:
-            return True
-    return False
 
 
 @device_function

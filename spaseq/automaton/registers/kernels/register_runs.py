@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from spaseq.automaton.registers.kernels.asking import ask, ask_ahead, ask_taking
 from spaseq.automaton.registers.kernels.candidates import hold_complete, without_forestalled
 from spaseq.automaton.registers.kernels.edge_offers import (
-    ask_ending,
-    ask_taking,
+    block_of,
+    block_to_wait,
     end_waiting,
     is_passed,
     level_of,
@@ -63,7 +64,6 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     POOL_FULL,
     REPLACED_IF_SET,
     ROW,
-    RUN,
     RUNS_FULL,
     STRICT,
     TARGET,
@@ -97,9 +97,6 @@ from spaseq.compiled.decorators import (
     lean_kernel,
 )
 
-_AHEAD = 256
-"""Rows whose asked tests are answered together."""
-
 
 @device_function
 def _most_arrivals(batch: BatchArrays, gpm: Int32s, first: int, end: int, block: int) -> int:
@@ -112,8 +109,9 @@ def _most_arrivals(batch: BatchArrays, gpm: Int32s, first: int, end: int, block:
         g = gpm[row]
         if g >= 0:
             for t in range(program.takes[g], program.takes[g + 1]):
-                waiting = batch.waiting.block[block + program.taking[t], COUNT]
-                most += 1 + waiting * (end - first)
+                at = block_of(batch, block, as_nonnegative(program.taking[t]), row)
+                if at >= 0:
+                    most += 1 + batch.waiting.block[at, COUNT] * (end - first)
     return most
 
 
@@ -147,52 +145,19 @@ def _begins(batch: BatchArrays, gpm: Int32s, first: int, end: int, row: int, e: 
     return True
 
 
-@device_function
-def _ask(
-    batch: BatchArrays, gpm: Int32s, first: int, end: int, block: int, offered: Offered
+@inlined_device_function
+def _concern(
+    batch: BatchArrays, gpm: Int32s, first: int, end: int, row: int, block: int, e: int
 ) -> bool:
-    """Whether asked tests of one instant, rows `first:end`, lack an answer; record them."""
-    program = batch.program
-    for row in range(first, end):
-        g = gpm[row]
-        if g < 0:
-            continue
-        for t in range(program.takes[g], program.takes[g + 1]):
-            e = as_nonnegative(program.taking[t])
-            if program.edge[e, KIND] == FIRST:
-                is_passed(batch, program.edge[e, TESTS], program.edge[e + 1, TESTS], row, NONE)
-            else:
-                level = level_of(program.edge, e, batch.number, row)
-                own = Offered(row, level, offered.time_ms, offered.lowest)
-                ask_taking(batch, block + e, e, own)
-        for i in range(program.kills[g], program.kills[g + 1]):
-            at = block + program.killing[i, 0]
-            ask_ending(batch, at, program.killing[i, 1], program.killing[i, 2], row)
-        for i in range(program.stops[g], program.stops[g + 1]):
-            e = as_nonnegative(program.stopping[i, 0])
-            first_test, end_test = program.stopping[i, 1], program.stopping[i, 2]
-            if program.edge[e, KIND] == FIRST:
-                is_passed(batch, first_test, end_test, row, NONE)
-            ask_ending(batch, block + e, first_test, end_test, row)
-    noted: bool = batch.answers.size[NOTED] > 0 or batch.answers.size[LACKING] > 0
-    return noted
+    """Whether solutions of rows `first:end` concern the same waiting runs at an edge as `row`.
 
-
-@device_function
-def _ask_ahead(batch: BatchArrays, row_arrays: Arrays, first: int, edges: int) -> None:
-    """Record tests of the next rows, each by itself, against the runs that wait now."""
-    slot, gpm, time_ms, _, _, lowest, _ = row_arrays
-    if batch.answers.size[LACKING]:
-        return
-    for what in batch.program.asking:
-        if what == RUN:  # an answer serves one run, which may not wait any more
-            return
-    for row in range(first, min(first + _AHEAD, len(slot))):
-        if batch.answers.size[LACKING]:
-            break
-        instant = Offered(row, np.nan, time_ms[row], lowest[row])
-        _ask(batch, gpm, row, row + 1, slot[row] * edges, instant)
-    batch.answers.size[LACKING] = 0
+    `block` is the first block of their slot.
+    """
+    at = block_of(batch, block, e, row)
+    for other in range(first, end):
+        if gpm[other] == gpm[row] and block_of(batch, block, e, other) == at:
+            return True
+    return False
 
 
 @inlined_device_function
@@ -209,16 +174,8 @@ def _offer(
         g = gpm[row]
         if g < 0:
             continue
-        repeats, several = False, False  # whether rows before or behind are of this GPM
-        for other in range(first, row):
-            if gpm[other] == g:
-                repeats = True
-        for other in range(row + 1, end):
-            if gpm[other] == g:
-                several = True
         for t in range(as_nonnegative(program.takes[g]), program.takes[g + 1]):
             e = as_nonnegative(program.taking[t])
-            at = block + e
             if program.edge[e, KIND] == FIRST:
                 if not _begins(batch, gpm, first, end, row, e):
                     continue
@@ -227,9 +184,12 @@ def _offer(
                 arrivals.edge[count] = e
                 count += 1
                 continue
-            if repeats or batch.waiting.block[at, COUNT] == 0:
+            at = block_of(batch, block, e, row)
+            if at < 0 or batch.waiting.block[at, COUNT] == 0:
                 continue
-            if several:
+            if _concern(batch, gpm, first, row, row, block, e):  # offered with that solution
+                continue
+            if _concern(batch, gpm, row + 1, end, row, block, e):
                 each = Offered(row, np.nan, offered.time_ms, offered.lowest)
                 count = offer_several(batch, at, e, gpm, end, each, count)
                 continue
@@ -301,8 +261,8 @@ def _end_negated(batch: BatchArrays, gpm: Int32s, first: int, end: int, block: i
         g = gpm[row]
         if g >= 0:
             for i in range(program.kills[g], program.kills[g + 1]):
-                at = block + program.killing[i, 0]
-                if batch.waiting.block[at, COUNT]:
+                at = block_of(batch, block, as_nonnegative(program.killing[i, 0]), row)
+                if at >= 0 and batch.waiting.block[at, COUNT]:
                     first_test, end_test = program.killing[i, 1], program.killing[i, 2]
                     end_waiting(batch, at, first_test, end_test, row, EVER)
 
@@ -322,8 +282,8 @@ def _stop(
         if g >= 0:
             for i in range(program.stops[g], program.stops[g + 1]):
                 e, register = as_nonnegative(program.stopping[i, 0]), program.stopping[i, 3]
-                at, lowest = block + e, EVER
-                if batch.waiting.block[at, COUNT] == 0 or marks != (register >= 0):
+                at, lowest = block_of(batch, block, e, row), EVER
+                if at < 0 or batch.waiting.block[at, COUNT] == 0 or marks != (register >= 0):
                     continue
                 first_test, end_test = program.stopping[i, 1], program.stopping[i, 2]
                 if marks:
@@ -439,8 +399,8 @@ def advance(
                 full, need = ARRIVALS_FULL, most
                 break
             instant = Offered(first, np.nan, now, floor)
-            if len(program.asks) > 1 and _ask(batch, gpm, first, end, here * edges, instant):
-                _ask_ahead(batch, row_arrays, end, edges)
+            if len(program.asks) > 1 and ask(batch, gpm, first, end, here * edges, instant):
+                ask_ahead(batch, row_arrays, end, edges)
                 full = UNANSWERED
                 break
             if ordered:
@@ -500,7 +460,7 @@ def advance(
                 level = threshold_at(program, out, runs, run)
                 if level != level or not _waits(batch, out, row, run):
                     continue
-                block = here * edges + out
+                block = as_nonnegative(block_to_wait(batch, here * edges, out, run))
                 if edge[out, KIND] == STRICT and waiting.made[block] != ordinal[row]:
                     blocks[block, COUNT] = 0
                     waiting.made[block] = ordinal[row]

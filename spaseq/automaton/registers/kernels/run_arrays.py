@@ -87,10 +87,13 @@ class ProgramArrays(NamedTuple):
 # before OFFERED look at the run alone: it waits at the edge only if it passes them. OPENS and
 # WITHIN are registers, or NONE: a candidate of a bracket behind `;` begins, or goes on, along the
 # edge. OPENS of the run before the bracket says where the earliest complete candidate begins, NaN
-# as long as there is none. WITHIN of the candidate says where it begins itself.
+# as long as there is none. WITHIN of the candidate says where it begins itself. JOINED is a number
+# of solutions that ids of terms are, or NONE: each run that waits has the same id in the register
+# JOINED_REGISTER as the solutions that it may take, that end its wait, or that mark it. So the runs
+# wait in the block of the id in place of that of the slot, which is 0 then.
 TARGET, KIND, INDEXED, SIGN, INCLUSIVE, THRESHOLDS, TESTS, ASSIGNMENTS, OFFERED = range(9)
-OPENS, WITHIN = 9, 10
-EDGE_COLUMNS = 11
+OPENS, WITHIN, JOINED, JOINED_REGISTER = range(9, 13)
+EDGE_COLUMNS = 13
 
 # Kinds of edges: out of the initial state; `;`; `:`; `,`. No solution is taken along a CLOSING
 # edge: a run that still waits there when its window closes is a match. Along a TOGETHER edge a run
@@ -133,7 +136,7 @@ _LOW, _LENGTH = (1 << EDGE_BITS) - 1, (1 << HIGH_EDGE - EDGE_BITS) - 1
 
 
 class WaitingArrays(NamedTuple):
-    """The waiting runs: one block of a common pool for each slot and edge."""
+    """The waiting runs: one block of a common pool for each slot, or id of a term, and edge."""
 
     block: Int32s
     """[slots * E, BLOCK_COLUMNS]."""
