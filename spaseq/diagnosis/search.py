@@ -21,8 +21,7 @@ from spaseq.diagnosis.watched_event import HeldEvent
 from spaseq.lang.sequence import occurrences
 from spaseq.options import StageOptions
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.plan.rules.compiled_runs import compiled_runs
-from spaseq.plan.rules.shared_runs import shared_runs
+from spaseq.plan.rules.shared_runs import compiled_runs, shared_runs
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.inputs.stream_options import ignore
 from spaseq.records import record

@@ -17,13 +17,14 @@ import shapely
 from spaseq.compiled.arrays import Float64s, Indices
 from spaseq.places import geodesy
 from spaseq.places.geometries import (
+    DEFAULT,
     Geometry,
     GeometryColumn,
     geometry,
+    reference_system,
     written,
     written_as_json,
 )
-from spaseq.places.reference_systems import DEFAULT, reference_system
 from spaseq.places.relations import RELATIONS, Relation, holds, matrix_pattern
 from spaseq.places.vocabulary import METRES, OGC, metres_of
 from spaseq.rdf.terms.term import XSD, literal_text, split_literal

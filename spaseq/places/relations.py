@@ -17,8 +17,7 @@ import shapely
 
 from spaseq.compiled.arrays import Bools, Indices
 from spaseq.places import geodesy
-from spaseq.places.geometries import GeometryColumn
-from spaseq.places.reference_systems import DEFAULT, ReferenceSystem
+from spaseq.places.geometries import DEFAULT, GeometryColumn, ReferenceSystem
 
 Relation: TypeAlias = Callable[[Any, Any], Any]
 """Tests shapes, or arrays [n] of shapes, in one plane."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import get_args
 
 from spaseq.automaton.batch.no_kernel import NoKernel
+from spaseq.automaton.program.alternatives import inlined
 from spaseq.automaton.program.any_order import (
     NotContiguous,
     contiguous,
@@ -13,7 +14,6 @@ from spaseq.automaton.program.any_order import (
     in_every_order,
 )
 from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.inlined import inlined
 from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.program.outer_steps import has_outer_negations
 from spaseq.automaton.registers.compilable_runs import tested_program

@@ -25,9 +25,8 @@ from spaseq.plan.query_plan import (
     ProjectedVariable,
     QueryPlan,
 )
-from spaseq.plan.rules.compiled_runs import compiled_runs
 from spaseq.plan.rules.pruned_columns import pruned_columns
-from spaseq.plan.rules.shared_runs import shared_runs
+from spaseq.plan.rules.shared_runs import compiled_runs, shared_runs
 from spaseq.plan.sequencing import UNDECIDED, program_for
 
 _CHOICE = {

@@ -416,6 +416,10 @@ def rows_near(
 ) -> Indices:
     """The rows that have a solution of a GPM near them, ascending, and a few others.
 
+    If a required GPM has few solutions, two passes over the rows, in any order, find most of those
+    that are in no match: one marks the partitions and times of its solutions, the other looks up
+    the mark of each row (as in a Bloom filter). Two partitions may share a mark.
+
     Args:
         batches: their rows are numbered one after the other.
         partition: its variables.

@@ -11,6 +11,8 @@ since. They are checked on whole matches only.
 
 The second operand sees the bindings of the first one. A FILTER that looks at it is tested when the
 first operand can no longer change it.
+
+The events of two operands may alternate, so `contiguous` leaves operators in them alone before.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import replace
 
+from spaseq.automaton.program.alternatives import inlined
 from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.inlined import inlined
 from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Label, Program, TakeLabel
 from spaseq.automaton.program.operand_places import NotOrdered, OperandPlaces
 from spaseq.automaton.program.product import Product, Sight
@@ -152,7 +154,12 @@ def contiguous_around(program: Program) -> Program:
 
 
 def contiguous(program: Program) -> Program:
-    """The program of another one's matches with consecutive instants.
+    """The program of another one's matches with consecutive instants, for SELECT STRICT.
+
+    Each step of such a match takes the next instant of the partition, whatever operator stands
+    before it. So every operator becomes `,`, and keeps its bound on the gap. A negated step between
+    two steps then finds no instant to match at, unless the other operand of a bracket takes one.
+    One more repetition of a greedy loop may come later.
 
     Raises:
         NotContiguous: a bracket with `&` or AND lets the events of two operands alternate.

@@ -107,7 +107,7 @@ class Edge:
     run's. `apart`: positions, counted back, of the steps whose events it must not share. `begins`
     are the brackets with `&` and AND of which it is the first step; one by number n has the
     operands 2n and 2n + 1. It is the first step of a candidate of the inlined bracket `opens`, by
-    number, or `within` one (`inlined`).
+    number, or `within` one (`alternatives.inlined`).
     """
 
     id: int  # unique in the program

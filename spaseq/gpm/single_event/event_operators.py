@@ -1,4 +1,4 @@
-"""The operators of the algebra over one event, whose solutions are Python dicts."""
+"""The algebra over one event, whose solutions are Python dicts, also of correlated GPMs."""
 
 from __future__ import annotations
 
