@@ -40,7 +40,8 @@ from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.load import load_kb
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.ranges import StreamOptions, read_stream
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.ranges import read_stream
 
 FEW = 2_000
 FEWER = 500

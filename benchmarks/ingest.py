@@ -171,7 +171,8 @@ def by_delimiters(path: Path) -> int:
 
 
 def by_spaseq(path: Path, threads: int = 1, predicates: tuple[str, ...] | None = None) -> int:
-    from spaseq.rdf.ranges import StreamOptions, read_stream
+    from spaseq.rdf.inputs.stream_options import StreamOptions
+    from spaseq.rdf.ranges import read_stream
 
     options = StreamOptions(
         "http://b.example/stream",

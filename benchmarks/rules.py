@@ -39,7 +39,8 @@ from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.endpoint import shared_cache
 from spaseq.kb.load import load_kb
 from spaseq.plan.rules import NAMES
-from spaseq.rdf.ranges import StreamOptions, read_stream
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.ranges import read_stream
 
 PREFIX = "PREFIX : <http://s.example/ns#>\n"
 STREAM = "FROM STREAM S1 <http://s.example/stream/s1>"

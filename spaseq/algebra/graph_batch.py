@@ -121,9 +121,7 @@ def _are_sure_iris(texts: TextArray) -> bool:
         return False
     if not pc.all(pc.ends_with(texts, ">")).as_py():
         return False
-    _, offsets, data = texts.buffers()
-    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    return bytes(data[int(ends[0]) : int(ends[-1])]).translate(None, _PLAIN) == b"<>" * len(texts)
+    return bytes_of(texts)[0].tobytes().translate(None, _PLAIN) == b"<>" * len(texts)
 
 
 def _are_sure_literals(texts: TextArray) -> bool:

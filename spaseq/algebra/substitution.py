@@ -36,7 +36,7 @@ from spaseq.lang.variables import (
     exists_uses,
     expression_variables,
     looks_back,
-    pattern_mentions,
+    variables_of,
 )
 
 Values = Mapping[str, str | None]
@@ -129,7 +129,7 @@ def _with_operands(
 
 def mentions(expr: ast.Expr) -> frozenset[str]:
     """The variables in an expression, and in the patterns of its EXISTS."""
-    inner = (pattern_mentions(use.pattern) for use in exists_uses(expr))
+    inner = (variables_of(use.pattern) for use in exists_uses(expr))
     return expression_variables(expr).union(*inner)
 
 

@@ -23,10 +23,10 @@ from spaseq.lang.variables import (
     expression_variables,
     group_function_uses,
     now_uses,
-    pattern_mentions,
     prev_uses,
     rewritten,
     timestamp_uses,
+    variables_of,
 )
 from spaseq.records import record
 
@@ -155,7 +155,7 @@ def split_gpm(
     if running:
         rest = conjoined([expr for expr in deferred if expr not in running])
         whole = pattern if rest is None else n.Filter(rest, pattern)
-    pattern, how = correlate(whole, pattern_mentions(gpm.pattern), reason)
+    pattern, how = correlate(whole, variables_of(gpm.pattern), reason)
     names = visible(possible(pattern)), visible(certain(how.core))
     return GpmAlgebra(pattern, running, *names, how)
 

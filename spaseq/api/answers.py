@@ -240,9 +240,7 @@ class Answers(Iterator[Match]):
         dataset = rdflib.Dataset()
         for match in _matches(self._all()):
             graph = dataset.graph(rdflib.URIRef(str(match.event)))
-            for triple in match.answer.graph or ():
-                s, p, o = (Term(text).to_rdflib() for text in triple)
-                graph.add((s, p, o))
+            graph += match.graph or ()
         return dataset
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

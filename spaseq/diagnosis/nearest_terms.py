@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import SequenceMatcher, get_close_matches
 
 from spaseq.lang import ast
@@ -31,28 +31,27 @@ def nearest_term(text: str, others: Mapping[str, int]) -> str | None:
 
 
 def _nearest_iri(text: str, others: list[str]) -> str | None:
-    by_name: dict[str, list[str]] = {}
-    for other in others:
-        by_name.setdefault(last_part(other).lower(), []).append(other)
-    names = get_close_matches(last_part(text).lower(), by_name, n=1, cutoff=_SIMILAR)
-    if not names:
-        return None
-    return max(sorted(by_name[names[0]]), key=lambda o: SequenceMatcher(None, text, o).ratio())
+    return _most_alike(text, others, lambda iri: last_part(iri).lower())
 
 
 def _nearest_literal(text: str, others: list[str]) -> str | None:
-    lexical, value = split_literal(text)[0], number(text)
+    value = number(text)
     if value is not None:
         numbers = {o: v for o in others if (v := number(o)) is not None}
         if numbers:
             return min(sorted(numbers), key=lambda o: (abs(numbers[o] - value), o))
-    forms: dict[str, list[str]] = {}
+    return _most_alike(text, others, lambda literal: split_literal(literal)[0].lower())
+
+
+def _most_alike(text: str, others: list[str], form: Callable[[str], str]) -> str | None:
+    """The most similar term among the terms with the most similar form."""
+    of_form: dict[str, list[str]] = {}
     for other in others:
-        forms.setdefault(split_literal(other)[0].lower(), []).append(other)
-    near = get_close_matches(lexical.lower(), forms, n=1, cutoff=_SIMILAR)
+        of_form.setdefault(form(other), []).append(other)
+    near = get_close_matches(form(text), of_form, n=1, cutoff=_SIMILAR)
     if not near:
         return None
-    return max(sorted(forms[near[0]]), key=lambda o: SequenceMatcher(None, text, o).ratio())
+    return max(sorted(of_form[near[0]]), key=lambda o: SequenceMatcher(None, text, o).ratio())
 
 
 def nearest_variable(name: str, others: Iterable[str]) -> str | None:

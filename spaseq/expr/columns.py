@@ -33,9 +33,9 @@ from spaseq.expr.doubles import (
 from spaseq.expr.env import DictEnv, Env
 from spaseq.expr.extension import Function
 from spaseq.expr.leaves import TermOrNone
-from spaseq.expr.uses import is_volatile, variables_of
+from spaseq.expr.uses import is_volatile
 from spaseq.lang import ast
-from spaseq.lang.variables import conjuncts, rewritten
+from spaseq.lang.variables import conjuncts, rewritten, variables_of
 from spaseq.rdf.columns.term_columns import (
     DECIMAL_PLACES,
     DECIMAL_TYPE,

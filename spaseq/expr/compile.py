@@ -22,12 +22,11 @@ from spaseq.expr.functions import BUILTINS, Builtin
 from spaseq.expr.leaves import TermOf, TermOrNone, ValueOf
 from spaseq.expr.operators import ARITHMETIC, COMPARISONS, SIGNS, Test, boolean
 from spaseq.expr.temporal import moment_of_ms
-from spaseq.expr.uses import is_volatile, timestamp_uses, variables_of
 from spaseq.expr.values import decode, encode
 from spaseq.extras import missing
 from spaseq.lang import ast
 from spaseq.lang.spelling import nearest
-from spaseq.lang.variables import walk
+from spaseq.lang.variables import variables_of, walk
 from spaseq.rdf.terms.term import XSD_STRING
 from spaseq.rdf.terms.times import time_literal
 from spaseq.records import record
@@ -281,17 +280,6 @@ def set_function(expr: ast.Aggregate) -> Callable[[Sequence[str | None]], str]:
         raise NotCompilable(expr, f"<{expr.function}>: functions of places need {missing('geo')}")
     return aggregate
 
-
-__all__ = [
-    "Options",
-    "compile_filter",
-    "compile_term",
-    "compile_test",
-    "is_volatile",
-    "problems",
-    "timestamp_uses",
-    "variables_of",
-]
 
 _DEFAULT = Options()
 

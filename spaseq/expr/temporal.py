@@ -18,6 +18,7 @@ from typing import Any
 from spaseq.expr import numbers
 from spaseq.expr.env import ExpressionError
 from spaseq.expr.numbers import EXACT, MOST_DIGITS, bounded_result, parse_integer, write_decimal
+from spaseq.rdf.terms.times import date_of, days_of, month_length
 from spaseq.records import record
 from spaseq.text_patterns import late_pattern
 
@@ -55,38 +56,6 @@ class Duration:
 
 
 # --- calendar ------------------------------------------------------------------------------------
-
-
-def days_of(year: int, month: int, day: int) -> int:
-    """Days from 1970-01-01 to a date of the proleptic Gregorian calendar with a year 0."""
-    shifted = year - (month <= 2)
-    era, year_of_era = divmod(shifted, 400)
-    day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-    return (
-        era * 146_097
-        + year_of_era * 365
-        + year_of_era // 4
-        - year_of_era // 100
-        + (day_of_year - 719_468)
-    )
-
-
-def date_of(days: int) -> tuple[int, int, int]:
-    """Year, month and day: the inverse of `days_of`."""
-    era, day_of_era = divmod(days + 719_468, 146_097)
-    year_of_era = (
-        day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096
-    ) // 365
-    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    shifted_month = (5 * day_of_year + 2) // 153
-    day = day_of_year - (153 * shifted_month + 2) // 5 + 1
-    month = (shifted_month + 2) % 12 + 1
-    return era * 400 + year_of_era + (month <= 2), month, day
-
-
-def month_length(year: int, month: int) -> int:
-    """Number of days of a month."""
-    return days_of(year + month // 12, month % 12 + 1, 1) - days_of(year, month, 1)
 
 
 def _divide(seconds: Decimal, unit: int) -> tuple[int, Decimal]:

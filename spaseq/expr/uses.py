@@ -7,11 +7,6 @@ from spaseq.lang import ast
 from spaseq.lang.variables import walk
 
 
-def variables_of(expr: ast.Expr) -> frozenset[str]:
-    """Names of all variables mentioned, also in PREV, aggregates and EXISTS."""
-    return frozenset(node.name for node in walk(expr) if isinstance(node, ast.Var))
-
-
 def timestamp_uses(expr: ast.Expr) -> frozenset[str]:
     """Names of the GPMs whose TIMESTAMP is read."""
     return frozenset(node.gpm.name for node in walk(expr) if isinstance(node, ast.Timestamp))

@@ -181,7 +181,10 @@ class SolutionRows:
         """The rows, in order of events, without the rows of some events."""
         columns, events = self._plan.patterns.columns, self._events
         if without:
-            self._parts = [(gpm, _except(rows, without)) for gpm, rows in self._parts]
+            self._parts = [
+                (gpm, rows.take(np.flatnonzero(~np.isin(rows.event, without))))
+                for gpm, rows in self._parts
+            ]
         if not self._parts:
             return SolutionBatch.empty(columns)
         event = np.concatenate([b.event for _, b in self._parts])
@@ -290,10 +293,3 @@ def may_be_blank(terms: TextArray) -> Bools:
     first = texts[at]
     may_be: Bools = (first == _UNDERSCORE) | ((first == _LESS) & (texts[at + 1] == _LESS))
     return may_be
-
-
-def _except(bindings: EventSolutions, events: Sequence[int]) -> EventSolutions:
-    """The solutions of all events but some."""
-    kept = ~np.isin(bindings.event, events)
-    columns = {v: c[kept] for v, c in bindings.columns.items()}
-    return EventSolutions(bindings.event[kept], columns, bindings.terms)

@@ -102,12 +102,13 @@ class ChangingGraph(Stateful):
 
     def triples(self) -> list[Triple]:
         """All triples, as texts."""
-        all_triples = list[Triple]()
-        for predicate, relation in self.relations().items():
-            p = self._terms.text(predicate)
-            pairs = zip(self._terms.take(relation.s), self._terms.take(relation.o), strict=True)
-            all_triples += [(s, p, o) for s, o in pairs]
-        return all_triples
+        return [triple for predicate in self.relations() for triple in self._texts(predicate)]
+
+    def _texts(self, predicate: int) -> Iterator[Triple]:
+        """The triples with a predicate, as texts."""
+        relation, p = self.relations()[predicate], self._terms.text(predicate)
+        pairs = zip(self._terms.take(relation.s), self._terms.take(relation.o), strict=True)
+        return ((s, p, o) for s, o in pairs)
 
     def snapshot(self) -> list[Triple]:
         """The state: all triples."""
@@ -199,11 +200,9 @@ class ChangingGraph(Stateful):
     def _having(self, pattern: Triple) -> Iterator[Triple]:
         """The triples with the predicate of a pattern that have a triple term as their object."""
         wanted = None if is_wildcard(pattern[1]) else self._terms.code(pattern[1])
-        for predicate, relation in self.relations().items():
+        for predicate in self.relations():
             if wanted in (None, predicate):
-                p = self._terms.text(predicate)
-                pairs = zip(self._terms.take(relation.s), self._terms.take(relation.o), strict=True)
-                yield from ((s, p, o) for s, o in pairs if is_triple_term(o))
+                yield from (t for t in self._texts(predicate) if is_triple_term(t[2]))
 
     def _remove_of(self, predicate: int, s: int | None, o: int | None, pattern: Triple) -> int:
         """Remove the triples with a predicate that match the pattern."""

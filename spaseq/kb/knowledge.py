@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spaseq import thresholds
+from spaseq.algebra.joined_texts import bytes_of
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
 from spaseq.kb.endpoint import EndpointAnswers
@@ -26,8 +27,6 @@ from spaseq.rdf.columns.solution_batch import row_order
 from spaseq.rdf.columns.term_columns import TextArray, text_array
 from spaseq.rdf.columns.term_tables import ABSENT, ExtendedTerms, TermsSoFar, TermTable, encoded
 from spaseq.storage.checksums import Damaged, append_checksums, checked_size
-
-__all__ = ["ABSENT", "KbTerms"]
 
 FORMAT = b"spaseq-kb-3"
 """Name and version of the file format."""
@@ -105,13 +104,10 @@ class KbTerms(TermTable):
         return self._found(ends, wanted)
 
     def find_strings(self, texts: TextArray) -> Int32s:
-        _, offsets, data = texts.buffers()
-        if not len(texts) or data is None:
-            return self.find(texts.to_pylist())
-        ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-        wanted = np.frombuffer(data, np.uint8)[ends[0] :]
-        wanted.setflags(write=False)
-        return self._found(ends[1:] - ends[0], wanted)
+        if not len(texts):
+            return self.find([])
+        wanted, ends = bytes_of(texts)
+        return self._found(ends[1:], wanted)
 
     def _found(self, ends: Int64s, wanted: Any) -> Int32s:
         self._sought += len(ends)

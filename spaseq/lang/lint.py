@@ -30,8 +30,8 @@ from spaseq.lang.variables import (
     filters_of,
     leaves,
     looks_back,
-    pattern_mentions,
     plainly_bound,
+    variables_of,
     walk,
 )
 from spaseq.lang.windows import lint_windows
@@ -172,7 +172,7 @@ def _takes_all_of(loop: ast.Gpm, then: ast.Gpm) -> bool:
         case (ast.Triples() as block,):
             # A triple of three variables that the other GPM does not use matches any triple.
             terms = [t for t in walk(block) if isinstance(t, ast.Var)]
-            others = pattern_mentions(then.pattern)
+            others = variables_of(then.pattern)
             return len(terms) == 3 == len({t.name for t in terms} - others)
         case _:
             return False

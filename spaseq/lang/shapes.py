@@ -21,13 +21,10 @@ from spaseq.lang.resolve import Resolved
 from spaseq.lang.variables import (
     MARK,
     conjuncts,
-    is_made,
     plainly_bound,
     rewritten,
 )
 from spaseq.records import record
-
-__all__ = ["MARK", "QUERY", "Constant", "Shape", "Shaped", "is_made", "shape_of"]
 
 Constant: TypeAlias = ast.Iri | ast.Literal
 

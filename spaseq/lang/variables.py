@@ -329,6 +329,6 @@ def service_names(node: ast.Node) -> Iterator[ast.Var | ast.Iri]:
             yield inner.name
 
 
-def pattern_mentions(group: ast.GroupGraphPattern) -> frozenset[str]:
-    """Names of all variables anywhere in a group."""
-    return frozenset(node.name for node in walk(group) if isinstance(node, ast.Var))
+def variables_of(node: ast.Node) -> frozenset[str]:
+    """Names of all variables anywhere in a node, also in PREV, aggregates and EXISTS."""
+    return frozenset(inner.name for inner in walk(node) if isinstance(inner, ast.Var))

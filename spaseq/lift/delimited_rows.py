@@ -16,10 +16,9 @@ from typing import IO, Any, cast
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from spaseq import thresholds
 from spaseq.errors import InputError
 from spaseq.lift.cells import Cell, variable_of
-from spaseq.lift.row_blocks import BOM, Report, RowBlock, TableBlock, TextLines, lines_of
+from spaseq.lift.row_blocks import BOM, Report, RowBlock, TableBlock, TextLines, lines_of, row_runs
 from spaseq.limits import Limits
 from spaseq.rdf.inputs.csv_dialect import CsvDialect
 from spaseq.rdf.terms.term import literal_text
@@ -179,21 +178,14 @@ class DelimitedRows:
     def _row_blocks(self, wanted: frozenset[str], report: Report) -> Iterator[RowBlock]:
         """The rows of the lines that wait, one by one."""
         places = {name: self.names.index(name) for name in wanted if name in self.names}
-        lines: list[int] = []
-        numbers: list[int] = []
-        cells: list[list[str | None]] = []
+        for run in row_runs(self._numbered(report)):
+            yield _block(*run, places)
+
+    def _numbered(self, report: Report) -> Iterator[tuple[int, int, list[str | None]]]:
         for line, row in self._texts(report):
             self._rows += 1
-            if row is None:
-                continue
-            lines.append(line)
-            numbers.append(self._rows)
-            cells.append(row)
-            if len(lines) >= thresholds.current.block_rows:
-                yield _block(lines, numbers, cells, places)
-                lines, numbers, cells = [], [], []
-        if lines:
-            yield _block(lines, numbers, cells, places)
+            if row is not None:
+                yield line, self._rows, row
 
     def _texts(
         self, report: Report, header: bool = False

@@ -19,7 +19,7 @@ from spaseq.expr.numbers import write_double
 from spaseq.lift.cells import Cell, Items, Wrong, has_surrogate, inner_name, variable_of
 from spaseq.lift.connect_envelopes import NAMES, Typed, is_envelope, typed
 from spaseq.lift.lift_plan import Fields
-from spaseq.lift.row_blocks import BOM, Report, RowBlock, TableBlock, TextLines, lines_of
+from spaseq.lift.row_blocks import BOM, Report, RowBlock, TableBlock, TextLines, lines_of, row_runs
 from spaseq.limits import Limits
 from spaseq.rdf.terms.term import XSD, literal_text
 
@@ -155,9 +155,10 @@ class JsonRows:
     def _row_blocks(self, texts: list[bytes], report: Report) -> Iterator[RowBlock]:
         """The rows of some lines, one by one."""
         self._lines.waiting.extend(texts)
-        places: list[int] = []
-        numbers: list[int] = []
-        rows: list[dict[str, Cell]] = []
+        for run in row_runs(self._numbered(report)):
+            yield self.block(*run)
+
+    def _numbered(self, report: Report) -> Iterator[tuple[int, int, dict[str, Cell]]]:
         for line, raw in self._waiting():
             self._rows += 1
             try:
@@ -165,16 +166,8 @@ class JsonRows:
             except (ValueError, RecursionError) as error:
                 report(line, _reason(error), raw[:_SHOWN].decode(errors="replace").rstrip("\r\n"))
                 continue
-            if row is None:
-                continue
-            places.append(line)
-            numbers.append(self._rows)
-            rows.append(row)
-            if len(places) >= thresholds.current.block_rows:
-                yield self.block(places, numbers, rows)
-                places, numbers, rows = [], [], []
-        if places:
-            yield self.block(places, numbers, rows)
+            if row is not None:
+                yield line, self._rows, row
 
     def _waiting(self) -> Iterator[tuple[int, bytes]]:
         """(number, text) of each line that waits and is not blank; of one that is too long, its
@@ -308,9 +301,10 @@ class DocumentRows:
 
         Behind text that is no JSON nothing can be read, and one report says so.
         """
-        lines: list[int] = []
-        numbers: list[int] = []
-        rows: list[dict[str, Cell]] = []
+        for run in row_runs(self._numbered(report)):
+            yield self._rows.block(*run)
+
+    def _numbered(self, report: Report) -> Iterator[tuple[int, int, dict[str, Cell]]]:
         for number, (line, value, text) in enumerate(self._values(report), 1):
             try:
                 if not isinstance(value, Members):
@@ -319,16 +313,8 @@ class DocumentRows:
             except (ValueError, RecursionError) as error:
                 report(line, str(error), text)
                 continue
-            if row is None:
-                continue
-            lines.append(line)
-            numbers.append(number)
-            rows.append(row)
-            if len(rows) >= thresholds.current.block_rows:
-                yield self._rows.block(lines, numbers, rows)
-                lines, numbers, rows = [], [], []
-        if rows:
-            yield self._rows.block(lines, numbers, rows)
+            if row is not None:
+                yield line, number, row
 
     def _values(self, report: Report) -> Iterator[tuple[int, object, str]]:
         """(line, value, begin of its text) of each element of the array, or of the one value."""

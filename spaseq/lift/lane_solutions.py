@@ -17,15 +17,15 @@ import pyarrow.compute as pc
 from spaseq.algebra.constants import constant_text
 from spaseq.compiled.arrays import Bools, Bytes, Int64s
 from spaseq.expr.casts import CASTS
-from spaseq.expr.compile import Options, compile_filter, variables_of
-from spaseq.expr.env import PlainEnv
+from spaseq.expr.compile import Options, compile_filter
+from spaseq.expr.env import DictEnv
 from spaseq.expr.extension import known_functions
 from spaseq.expr.uses import is_volatile
 from spaseq.expr.values import decode
 from spaseq.lang import ast
-from spaseq.lang.variables import walk
+from spaseq.lang.variables import variables_of, walk
 from spaseq.lift.cells import read_time, time_format
-from spaseq.lift.lanes import Lane, LaneForm, NotColumns
+from spaseq.lift.lanes import DATATYPES, Lane, LaneForm, NotColumns
 from spaseq.lift.lift_plan import LiftPlan, LostValue, cast_of, shown_term, watched_where
 from spaseq.lift.row_solutions import checked_term
 from spaseq.rdf.columns.term_columns import text_array
@@ -120,14 +120,7 @@ _COMPARE: dict[str, Callable[..., Any]] = {
     "!=": np.not_equal,
 }
 _SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
-_SAME = {
-    LaneForm.INTEGER: "integer",
-    LaneForm.DOUBLE: "double",
-    LaneForm.DECIMAL: "decimal",
-    LaneForm.BOOLEAN: "boolean",
-    LaneForm.MOMENT: "dateTime",
-    LaneForm.STRING: "string",
-}
+_SAME = {**DATATYPES, LaneForm.STRING: "string"}
 """The casts that change nothing."""
 
 _MOST_EXACT = 2**53
@@ -281,7 +274,7 @@ class LaneSolutions:
             return None
         term = checked_term(expr, self._options)
         for sample in ("x", "-1", "A.~_9"):
-            text = term(_Solution({variable: f'"{sample}"'}))
+            text = term(DictEnv({variable: f'"{sample}"'}))
             if text != f"<{texts[0]}{sample}{texts[1]}>" or texts[0][-1:] not in ("/", "#"):
                 return None
         return texts[0], variable, texts[1], in_str
@@ -295,7 +288,7 @@ class LaneSolutions:
             known: dict[str, int] = {}
             codes = []
             for solution in solutions:
-                text = term(_Solution(solution))
+                text = term(DictEnv(solution))
                 codes.append(-1 if text is None else known.setdefault(text, len(known)))
             if not known:
                 return None
@@ -312,7 +305,7 @@ class LaneSolutions:
 
         def general(lanes: Lanes, size: int) -> Bools:
             which, solutions = _distinct(lanes, names, size)
-            passed: Bools = np.array([test(_Solution(s)) for s in solutions], np.bool_)[which]
+            passed: Bools = np.array([test(DictEnv(s)) for s in solutions], np.bool_)[which]
             return passed
 
         comparison = _comparison(expr)
@@ -331,18 +324,6 @@ class LaneSolutions:
             return passed
 
         return compared, variables_of(expr)
-
-
-class _Solution(PlainEnv):
-    """One solution as an environment of expressions."""
-
-    __slots__ = ("_terms",)
-
-    def __init__(self, terms: dict[str, str | None]) -> None:
-        self._terms = terms
-
-    def value(self, name: str) -> str | None:
-        return self._terms.get(name)
 
 
 def _repeatable(element: ast.Node) -> bool:

@@ -131,7 +131,7 @@ class Lane:
                 return _is_int64(inner)
             case LaneForm.STRING:
                 return text[-1:] == '"'
-        end = f'"^^<{XSD}{_DATATYPES[self.form]}>'
+        end = f'"^^<{XSD}{DATATYPES[self.form]}>'
         if self.form is LaneForm.INTEGER:
             return text.endswith(end) and _is_int64(text[1 : -len(end)])
         return text.endswith(end)
@@ -172,13 +172,14 @@ def _is_int64(text: str) -> bool:
     return _INTEGER.fullmatch(text) is not None and -(2**63) <= int(text) < 2**63
 
 
-_DATATYPES = {
+DATATYPES = {
     LaneForm.INTEGER: "integer",
     LaneForm.DOUBLE: "double",
     LaneForm.DECIMAL: "decimal",
     LaneForm.BOOLEAN: "boolean",
     LaneForm.MOMENT: "dateTime",
 }
+"""The datatypes of XSD of forms whose values are no texts."""
 
 
 def _joined(before: str, values: Any, after: str) -> TextArray:

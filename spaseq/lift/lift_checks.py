@@ -20,7 +20,6 @@ from spaseq.lang.grammar.rules import (
     IRI_REFERENCE,
     NAMESPACE,
     VAR,
-    Word,
     just,
     keyword,
     mark,
@@ -60,14 +59,6 @@ _KINDS = {
 }
 
 
-def _base(span: Span, iri: ast.Iri) -> BaseClause:
-    return BaseClause(iri, span=span)
-
-
-def _prefix(span: Span, namespace: Word, iri: ast.Iri) -> PrefixClause:
-    return PrefixClause(namespace.text[:-1], iri, span=span)
-
-
 def _flat(blocks: Any) -> tuple[ast.Triple, ...]:
     return tuple(triple for block in blocks for triple in block.triples)
 
@@ -91,8 +82,11 @@ def _where(span: Span, *elements: Unnest | ast.Element) -> LiftWhere:
 
 
 _PROLOGUE = (
-    rule(keyword("BASE") + just(IRI_REFERENCE), _base)
-    | rule(keyword("PREFIX") + NAMESPACE + IRI_REFERENCE, _prefix)
+    rule(keyword("BASE") + just(IRI_REFERENCE), lambda span, iri: BaseClause(iri, span=span))
+    | rule(
+        keyword("PREFIX") + NAMESPACE + IRI_REFERENCE,
+        lambda span, namespace, iri: PrefixClause(namespace.text[:-1], iri, span=span),
+    )
 )[...]
 _GRAPH = rule(
     keyword("GRAPH") + (VAR | IRI) + mark("{") + TRIPLES_TEMPLATE[0, 1] + mark("}"), _graph

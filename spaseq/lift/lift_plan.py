@@ -126,6 +126,11 @@ class LiftPlan:
     composed: tuple[tuple[str, Terms], ...] = ()
 
     @property
+    def binds(self) -> dict[str, ast.Expr]:
+        """The expressions of BIND, by variable."""
+        return {e.var.name: e.expr for e in self.elements if isinstance(e, ast.Bind)}
+
+    @property
     def terms(self) -> list[PatternTerm | None]:
         """The terms of all templates, and the names of all events."""
         all_terms: list[PatternTerm | None] = [t for _, terms in self.composed for t in terms]
@@ -174,7 +179,7 @@ def time_field(plan: LiftPlan) -> str | None:
         return None
     (term,) = objects
     name = term.name if isinstance(term, ast.Var) else None
-    binds = {e.var.name: e.expr for e in plan.elements if isinstance(e, ast.Bind)}
+    binds = plan.binds
     while name in binds:
         expr = binds[name]
         name = expr.name if isinstance(expr, ast.Var) else None

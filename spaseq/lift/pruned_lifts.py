@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spaseq.algebra.nodes import PatternTerm, is_reserved
-from spaseq.expr.uses import variables_of
 from spaseq.lang import ast
+from spaseq.lang.variables import variables_of
 from spaseq.lift.cells import variable_of
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, TemplateTriple, time_field
 from spaseq.limits import Limits
@@ -118,7 +118,7 @@ def surely_timed(plan: LiftPlan, known: KnownFields) -> str | None:
         return None
     if not all(isinstance(e, ast.Bind) and _is_small(e.expr) for e in plan.elements):
         return None
-    binds = {e.var.name: e.expr for e in plan.elements if isinstance(e, ast.Bind)}
+    binds = plan.binds
     sure = {ROW_NUMBER, *known.whole}
     timed = [t for t in plan.template if t.terms[1] == plan.time_predicate]
     iris = [t.terms[0] for t in timed] + ([] if plan.graph is None else [plan.graph])
@@ -133,8 +133,7 @@ def surely_timed(plan: LiftPlan, known: KnownFields) -> str | None:
 def needed_variables(plan: LiftPlan, asked: Collection[str]) -> frozenset[str]:
     """The variables of a lift that the triples with some predicates need, its name and FILTERs."""
     kept = [t for t in plan.template if _is_kept(t, plan, asked)]
-    binds = {e.var.name: e.expr for e in plan.elements if isinstance(e, ast.Bind)}
-    return _needed(plan, kept, binds)
+    return _needed(plan, kept, plan.binds)
 
 
 def _is_kept(triple: TemplateTriple, plan: LiftPlan, asked: Collection[str]) -> bool:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import IO, Any
+from itertools import islice
+from typing import IO, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +25,8 @@ from spaseq.lift.cells import Cell, Items, Wrong, inner_name, variable_of
 from spaseq.limits import Limits
 from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.terms.term import XSD, literal_text
+
+R = TypeVar("R")
 
 _MICROSECONDS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
 """By unit: multiplier and divisor of its numbers for microseconds."""
@@ -302,6 +305,14 @@ class TextLines:
         """Give these lines, the last that were taken, once more."""
         self.waiting.extendleft(reversed(lines))
         self.number -= len(lines)
+
+
+def row_runs(rows: Iterable[tuple[int, int, R]]) -> Iterator[tuple[list[int], list[int], list[R]]]:
+    """(lines, numbers, rows) of the rows of each block, given (line, number, row) of each row."""
+    remaining = iter(rows)
+    while some := [*islice(remaining, thresholds.current.block_rows)]:
+        lines, numbers, kept = map(list, zip(*some, strict=True))
+        yield lines, numbers, kept
 
 
 def lines_of(chunk: bytes) -> list[bytes]:

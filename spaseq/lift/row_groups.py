@@ -36,9 +36,8 @@ class _Unknown(Exception):
 
 def asked_rows(patterns: Iterable[n.Pattern], plan: LiftPlan) -> AskedRows | None:
     """The bounds of the rows in solutions of some patterns; None if any row may be in one."""
-    binds = {e.var.name: e.expr for e in plan.elements if isinstance(e, ast.Bind)}
     try:
-        alternatives = [_bounds(pattern, plan, binds) for pattern in patterns]
+        alternatives = [_bounds(pattern, plan, plan.binds) for pattern in patterns]
     except _Unknown:
         return None
     return tuple(dict.fromkeys(each for each in alternatives if each is not None))

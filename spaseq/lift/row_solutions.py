@@ -9,11 +9,11 @@ from hashlib import blake2b
 
 from spaseq.algebra.constants import constant_text
 from spaseq.expr.casts import CASTS
-from spaseq.expr.compile import Options, compile_filter, compile_term, variables_of
+from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.expr.env import Env, PlainEnv
 from spaseq.expr.extension import known_functions
 from spaseq.lang import ast
-from spaseq.lang.variables import walk
+from spaseq.lang.variables import variables_of, walk
 from spaseq.lift.cells import Cell, Items, Wrong, is_term, read_time, time_format, time_term
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, Unnest, cast_of, watched_where
 from spaseq.lift.row_blocks import RowBlock
@@ -107,7 +107,7 @@ class SolutionMaker:
             typed = self._types.get(name)
             if name in fields.terms:
                 solutions.columns[name] = _terms(
-                    name, cells if typed is None else typed(cells), solutions.bad
+                    name, cells if typed is None else typed(cells), solutions
                 )
             else:
                 solutions.lists[name] = cells
@@ -245,12 +245,12 @@ def _renamed(old: str, new: str) -> Step:
     return rename
 
 
-def _terms(name: str, cells: list[Cell], bad: dict[int, str]) -> list[str | None]:
+def _terms(name: str, cells: list[Cell], solutions: RowSolutions) -> list[str | None]:
     """The terms of a field; a row with another cell is bad."""
-    for row, cell in enumerate(cells):
+    for row, cell in zip(solutions.rows, cells, strict=True):
         if cell is not None and type(cell) is not str:
             reason = cell.reason if isinstance(cell, Wrong) else "a list is no term"
-            bad.setdefault(row, f"field {name}: {reason}")
+            solutions.bad.setdefault(row, f"field {name}: {reason}")
     return cells  # type: ignore[return-value]
 
 
@@ -317,12 +317,8 @@ def _unnest(source: str, item: str, names: list[str], inner: frozenset[str]) -> 
         for name, column in columns.items():
             if name in inner:
                 solutions.lists[name] = column
-                continue
-            for row, cell in enumerate(column):
-                if cell is not None and type(cell) is not str:
-                    reason = cell.reason if isinstance(cell, Wrong) else "a list is no term"
-                    solutions.bad.setdefault(solutions.rows[row], f"field {name}: {reason}")
-            solutions.columns[name] = [c if type(c) is str else None for c in column]
+            else:
+                solutions.columns[name] = _terms(name, column, solutions)
         solutions.without_bad()
 
     return unnest

@@ -11,8 +11,7 @@ import numpy as np
 from spaseq.algebra.constants import Terms, composed_text
 from spaseq.algebra.nodes import PatternTerm, is_reserved
 from spaseq.compiled.arrays import Bools, Int32s, Int64s
-from spaseq.expr.compile import variables_of
-from spaseq.lang import ast
+from spaseq.lang.variables import variables_of
 from spaseq.lift.cells import is_term
 from spaseq.lift.lift_plan import LiftPlan
 from spaseq.lift.row_solutions import RowSolutions
@@ -33,7 +32,7 @@ class FieldReasons:
     def __init__(self, plan: LiftPlan) -> None:
         fields = plan.fields
         self._known = fields.wanted | fields.elements
-        self._binds = {e.var.name: e.expr for e in plan.elements if isinstance(e, ast.Bind)}
+        self._binds = plan.binds
 
     def fields(self, variable: str) -> list[str]:
         """The fields that a variable of the template is made of, in the order of their names."""

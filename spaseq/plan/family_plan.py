@@ -19,8 +19,8 @@ from spaseq.lang import ast
 from spaseq.lang.format import format_query, with_window
 from spaseq.lang.resolve import resolve
 from spaseq.lang.sequence import Chain, GpmStep, Repeat, chains, occurrences, steps
-from spaseq.lang.shapes import QUERY, Constant, Shape, is_made, parameter, total
-from spaseq.lang.variables import rewritten, walk
+from spaseq.lang.shapes import QUERY, Constant, Shape, parameter, total
+from spaseq.lang.variables import is_made, rewritten, walk
 from spaseq.plan.planner import plan_as_written, signature, with_fingerprint
 from spaseq.plan.planning_options import CompileOptions
 from spaseq.plan.query_plan import EvaluatorName, GpmPlan, QueryPlan, StageKey

@@ -23,12 +23,12 @@ from spaseq.lang.variables import (
     expression_variables,
     group_function_uses,
     now_uses,
-    pattern_mentions,
     pattern_variables,
     plainly_bound,
     prev_uses,
     rewritten,
     timestamp_uses,
+    variables_of,
     walk,
 )
 from spaseq.lang.windows import is_on_windows
@@ -166,7 +166,7 @@ class _Uses:
         """
         if variable in self._query.partition:
             return False
-        readers = [g for g in self._query.gpms if variable.name in pattern_mentions(g.pattern)]
+        readers = [g for g in self._query.gpms if variable.name in variables_of(g.pattern)]
         return all(
             _reads_value(gpm.pattern, variable, gpm.name == self._gpm)
             and (gpm.name == self._gpm or (anywhere and self._come_before(gpm.name)))
@@ -194,7 +194,7 @@ def _reads_value(group: ast.GroupGraphPattern, variable: ast.Var, binds: bool) -
                 binders += var == variable
                 exprs = [expr]
             case _:
-                if variable.name in pattern_mentions(ast.GroupGraphPattern((element,))):
+                if variable.name in variables_of(ast.GroupGraphPattern((element,))):
                     return False
                 continue
         if not all(_is_value(expr, variable) for expr in exprs):
@@ -204,7 +204,7 @@ def _reads_value(group: ast.GroupGraphPattern, variable: ast.Var, binds: bool) -
 
 def _is_value(expr: ast.Expr, variable: ast.Var) -> bool:
     """Whether an expression reads a variable's value only, where an expression may stand."""
-    if any(variable.name in pattern_mentions(use.pattern) for use in exists_uses(expr)):
+    if any(variable.name in variables_of(use.pattern) for use in exists_uses(expr)):
         return False
     special = (
         node

@@ -17,8 +17,8 @@ from spaseq.expr.casts import CASTS
 from spaseq.expr.compile import Options
 from spaseq.expr.uses import calls_functions, is_volatile
 from spaseq.lang import ast
-from spaseq.lang.shapes import MARK
 from spaseq.lang.variables import (
+    MARK,
     NodeT,
     conjuncts,
     exists_uses,

@@ -16,7 +16,8 @@ from spaseq.expr.compile import Options
 from spaseq.lang import ast
 from spaseq.lang.scope import Scope
 from spaseq.lang.sequence import Chain
-from spaseq.lang.shapes import Shape, Shaped, is_made
+from spaseq.lang.shapes import Shape, Shaped
+from spaseq.lang.variables import is_made
 from spaseq.plan.signatures import UNSIGNED, Signature
 from spaseq.plan.split_patterns import SplitPattern
 from spaseq.rdf.columns.solution_columns import SolutionColumns

@@ -13,9 +13,8 @@ from itertools import combinations, product
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.nodes import certain, possible, visible
-from spaseq.expr.uses import variables_of
 from spaseq.lang import ast
-from spaseq.lang.variables import conjuncts
+from spaseq.lang.variables import conjuncts, variables_of
 from spaseq.plan.query_plan import ContentPlan, GpmPlan, JoinEdge, QueryPlan
 from spaseq.plan.window_groups import (
     SOLVED,

@@ -23,7 +23,7 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.files import STDIN, InputFile, announced, report_after_end, resolve_paths
 from spaseq.rdf.inputs.formats import Format
-from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions, ignore, reading_threads
+from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions, ignore
 from spaseq.rdf.kernels.event_ranges import TIME_PREDICATE
 from spaseq.rdf.lines.arenas import ArenaPool
 from spaseq.rdf.lines.chunks import AfterSizedEvents, LineChunks, chunk_of
@@ -31,16 +31,6 @@ from spaseq.rdf.lines.line_events import LineCounter, line_events
 from spaseq.rdf.lines.statements import StatementReader, Statements
 from spaseq.rdf.terms.term import iri_text
 from spaseq.records import record
-
-__all__ = [
-    "ArrivalClock",
-    "InputFile",
-    "StreamOptions",
-    "read_file",
-    "read_stream",
-    "reading_threads",
-    "resolve_paths",
-]
 
 _WINDOW = 1 << 16
 _MOST_WINDOW = 1 << 22

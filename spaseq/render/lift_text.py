@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from spaseq.algebra import nodes as n
 from spaseq.algebra.constants import is_part
 from spaseq.algebra.nodes import PatternTerm
-from spaseq.expr.uses import variables_of
 from spaseq.lang import ast
+from spaseq.lang.variables import variables_of
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan
 from spaseq.lift.lifted_graphs import Way, unified
 from spaseq.lift.pruned_lifts import needed_variables
@@ -106,7 +106,7 @@ def _fields(ways: Iterable[Way], lift: LiftPlan) -> frozenset[str]:
     terms: list[PatternTerm] = []
     for way in ways:
         terms += [term for number in way.triples for term in _inside(lift)[number]]
-    binds = {e.var.name: e.expr for e in lift.elements if isinstance(e, ast.Bind)}
+    binds = lift.binds
     waiting = {term.name for term in terms if isinstance(term, ast.Var)}
     fields: set[str] = set()
     while waiting:

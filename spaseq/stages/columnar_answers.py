@@ -24,7 +24,8 @@ from spaseq.automaton.run.matches import Binding, SequenceMatch, picker
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.errors import RunError
 from spaseq.expr.compile import compile_filter, compile_term
-from spaseq.lang.shapes import QUERY, is_made
+from spaseq.lang.shapes import QUERY
+from spaseq.lang.variables import is_made
 from spaseq.plan.evaluators import limits, selects, skips_nothing
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch, row_order

@@ -13,7 +13,8 @@ from spaseq.algebra.answer_batch import AnswerBatch, SharedAnswers, SharedPart
 from spaseq.algebra.answers import Answer
 from spaseq.automaton.run.matches import PartitionKey, SequenceMatch
 from spaseq.errors import RunError
-from spaseq.lang.shapes import QUERY, is_made
+from spaseq.lang.shapes import QUERY
+from spaseq.lang.variables import is_made
 from spaseq.plan.families import Family, row_of
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.stages.answer_filters import AnswerFilters

@@ -7,19 +7,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from spaseq.expr.compile import (
-    Options,
-    compile_filter,
-    compile_term,
-    is_volatile,
-    problems,
-    timestamp_uses,
-    variables_of,
-)
+from spaseq.expr.compile import Options, compile_filter, compile_term, problems
 from spaseq.expr.env import DictEnv, NotCompilable
 from spaseq.expr.functions import BUILTINS
+from spaseq.expr.uses import is_volatile, timestamp_uses
 from spaseq.lang import ast
 from spaseq.lang.functions import BUILT_INS
+from spaseq.lang.variables import variables_of
 from spaseq.rdf.terms.term import split_literal
 from tests.expr.sparql import expression, ntriples
 

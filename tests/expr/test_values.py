@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from spaseq.expr import values
 from spaseq.expr.aggregates import order_key
 from spaseq.expr.numbers import Float, to_float32
-from spaseq.expr.temporal import Moment, date_of, days_of, moment_of_ms, parse_moment
+from spaseq.expr.temporal import Moment, moment_of_ms, parse_moment
 from spaseq.expr.values import BlankNodeValue, IriValue, LangString, Opaque, Value, decode, encode
 from spaseq.rdf.terms.term import XSD, literal_text
+from spaseq.rdf.terms.times import date_of, days_of
 
 
 def typed(name: str, lexical: str) -> str:

@@ -17,12 +17,11 @@ from spaseq.gpm.single_event.event_operators import EventOperators
 from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.plan.single_events import needs_columns
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.rdf.program_events import batch_from_events
-from spaseq.render.plan_text import pushed_text
+from spaseq.render.plan_text import needs_columns, pushed_text
 from tests.gpm import patterns as p
 from tests.gpm.graphs import PROLOGUE, knowledge_of
 

@@ -181,7 +181,7 @@ def test_searches_by_component_find_the_same(event, both):
             pytest.MonkeyPatch.context() as patch,
             forced("path_steps=0 path_overlap=0 path_pairs=0"),
         ):
-            patch.setattr("spaseq.gpm.graphs.path_search.STEPS", 0)
+            patch.setattr("spaseq.gpm.graphs.paths.STEPS", 0)
             found = ours(f"{{ {s} {text(path)} {o} }}", [event])
         assert found == [rows(event, s, path, o)]
 

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spaseq import thresholds
-from spaseq.kb.knowledge import ABSENT, KbTerms
+from spaseq.kb.knowledge import KbTerms
+from spaseq.rdf.columns.term_tables import ABSENT
 from tests.thresholds.forcing import forced
 
 texts = st.text("ab/é", max_size=6).map(lambda rest: f"<http://e/{rest}>")

@@ -10,8 +10,9 @@ import pytest
 import rdflib
 
 from spaseq.errors import InputError
-from spaseq.kb.knowledge import ABSENT, KbTerms, KnowledgeBase
+from spaseq.kb.knowledge import KbTerms, KnowledgeBase
 from spaseq.kb.load import load_kb
+from spaseq.rdf.columns.term_tables import ABSENT
 from tests.rdf.shared import SHARED, needs_data
 
 A, B, P = "<http://e/a>", "<http://e/b>", "<http://e/p>"

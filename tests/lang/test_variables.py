@@ -11,10 +11,10 @@ from spaseq.lang.variables import (
     graph_names,
     group_function_uses,
     looks_back,
-    pattern_mentions,
     pattern_variables,
     prev_uses,
     timestamp_uses,
+    variables_of,
 )
 from tests.algebra.text import group_of
 
@@ -64,7 +64,7 @@ def test_uses_of_special_functions():
 )
 def test_variables_in_scope_of_groups(group, in_scope, mentioned):
     assert pattern_variables(group_of(group)) == frozenset(in_scope)
-    assert pattern_mentions(group_of(group)) == frozenset(mentioned)
+    assert variables_of(group_of(group)) == frozenset(mentioned)
 
 
 def test_filters_are_found_at_any_depth_but_not_in_exists():

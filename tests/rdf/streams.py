@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.inputs.stream_options import BadInput
-from spaseq.rdf.ranges import StreamOptions, read_stream
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
+from spaseq.rdf.ranges import read_stream
 
 STREAM = "http://e/stream"
 TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"

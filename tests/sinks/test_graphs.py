@@ -10,8 +10,8 @@ import pytest
 from spaseq.algebra.answers import AFTER_ALL, Answer
 from spaseq.errors import UsageError
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.inputs.stream_options import BadInput
-from spaseq.rdf.ranges import StreamOptions, read_stream
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
+from spaseq.rdf.ranges import read_stream
 from spaseq.rdf.terms.term import Triple
 from spaseq.sinks import SINKS, open_sink
 

@@ -26,10 +26,11 @@ from spaseq.automaton.program.operand_places import (
     OperandWay,
     check_size,
 )
-from spaseq.expr.uses import is_of_its_event, is_volatile, timestamp_uses, variables_of
+from spaseq.expr.uses import is_of_its_event, is_volatile, timestamp_uses
 from spaseq.lang import ast
 from spaseq.lang.ast.pattern_nodes import OpKind
 from spaseq.lang.sequence import SequenceOperator
+from spaseq.lang.variables import variables_of
 from spaseq.records import record
 
 _KINDS: tuple[OpKind, ...] = (",", ";", ":")

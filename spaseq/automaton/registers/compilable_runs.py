@@ -76,9 +76,9 @@ from spaseq.automaton.registers.tested_edges import (
     TestedProgram,
     is_threshold_sequence,
 )
-from spaseq.expr.uses import is_volatile, variables_of
+from spaseq.expr.uses import is_volatile
 from spaseq.lang import ast
-from spaseq.lang.variables import walk
+from spaseq.lang.variables import variables_of, walk
 
 _MOST_STATES = 1024  # of counted loops within each other
 

@@ -15,7 +15,8 @@ from spaseq.algebra.groups import conjoined
 from spaseq.algebra.nodes import certain, possible, triple_variables
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools
-from spaseq.expr.compile import Options, is_volatile
+from spaseq.expr.compile import Options
+from spaseq.expr.uses import is_volatile
 from spaseq.gpm.graphs.event_bgp import EventBgp
 from spaseq.gpm.solutions.joins import join, pair_count
 from spaseq.gpm.solutions.solutions import Solutions

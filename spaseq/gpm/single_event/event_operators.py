@@ -12,10 +12,10 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.nodes import possible, visible
 from spaseq.algebra.substitution import given
 from spaseq.budget import Budget, LimitExceeded, spending
-from spaseq.expr.compile import Options, compile_filter, compile_term, is_volatile
+from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.expr.env import DictEnv, Env
 from spaseq.expr.leaves import TermOrNone
-from spaseq.expr.uses import calls_functions
+from spaseq.expr.uses import calls_functions, is_volatile
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.patterns.exists import Existence
 from spaseq.gpm.single_event.event_graph import (

@@ -21,8 +21,9 @@ from spaseq.algebra.nodes import (
     possible,
     triple_variables,
 )
-from spaseq.expr.compile import Options, compile_filter, is_volatile
+from spaseq.expr.compile import Options, compile_filter
 from spaseq.expr.env import DictEnv, Env
+from spaseq.expr.uses import is_volatile
 from spaseq.gpm.patterns.conjunction import Conjunction, FilterConjunct
 from spaseq.gpm.single_event.event_graph import (
     EventGraph,

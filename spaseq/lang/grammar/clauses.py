@@ -56,10 +56,6 @@ class GpmHead(ast.Node):
     streams: tuple[ast.GpmSource, ...]
 
 
-def _prefix(span: Span, namespace: Word, iri: ast.Iri) -> PrefixClause:
-    return PrefixClause(namespace.text[:-1], iri, span=span)
-
-
 def _select(span: Span, *tokens: Word | ast.SelectItem) -> ast.Select:
     modifiers = [token.text for token in tokens if isinstance(token, Word)]
     items = tuple(token for token in tokens if isinstance(token, ast.SelectItem))
@@ -187,7 +183,10 @@ CLAUSES: Mapping[str, ParserElement] = {
     for opening, element in {
         "BASE": rule(just(IRI_REFERENCE), lambda span, iri: BaseClause(iri, span=span)),
         "VERSION": rule(just(SHORT_STRING), lambda span, word: VersionClause(word.text, span=span)),
-        "PREFIX": rule(NAMESPACE + IRI_REFERENCE, _prefix),
+        "PREFIX": rule(
+            NAMESPACE + IRI_REFERENCE,
+            lambda span, namespace, iri: PrefixClause(namespace.text[:-1], iri, span=span),
+        ),
         "REGISTER": keyword("STREAM") + IRI + keyword("AS"),
         "SELECT": rule(
             words("DISTINCT")[0, 1]

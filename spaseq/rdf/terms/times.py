@@ -159,26 +159,30 @@ def _days_of(date: str) -> int | None:
     sign, *fields = match.groups()
     year, month, day = map(int, fields)
     year = -year if sign else year
-    if not (1 <= month <= 12 and 1 <= day <= _length(year, month)):
+    if not (1 <= month <= 12 and 1 <= day <= month_length(year, month)):
         return None
-    return _days_from_civil(year, month, day)
+    return days_of(year, month, day)
 
 
-def _length(year: int, month: int) -> int:
+def month_length(year: int, month: int) -> int:
+    """Number of days of a month."""
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     return 29 if leap and month == 2 else _MONTH_DAYS[month - 1]
 
 
-def _days_from_civil(year: int, month: int, day: int) -> int:
-    """Days from 1970-01-01. Years start in March here, so that a leap day ends its year."""
+def days_of(year: int, month: int, day: int) -> int:
+    """Days from 1970-01-01 to a date of the proleptic Gregorian calendar with a year 0.
+
+    Years start in March here, so that a leap day ends its year.
+    """
     if month < 3:
         year, month = year - 1, month + 12
     before = year * 365 + year // 4 - year // 100 + year // 400
     return before + (153 * (month - 3) + 2) // 5 + day - 1 - 719_468
 
 
-def _civil_from_days(days: int) -> tuple[int, int, int]:
-    """The inverse of `_days_from_civil`: (year, month, day)."""
+def date_of(days: int) -> tuple[int, int, int]:
+    """The inverse of `days_of`: (year, month, day)."""
     era, of_era = divmod(days + 719_468, 146_097)  # 400 years
     years = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
     of_year = of_era - (365 * years + years // 4 - years // 100)
@@ -207,7 +211,7 @@ FRACTIONS = ("Z", *(f".{fraction:03}Z" for fraction in range(1, 1000)))
 def _second_text(seconds: int) -> str:
     """`YYYY-MM-DDThh:mm:ss` in UTC of a time in seconds."""
     days, past = divmod(seconds, 86_400)
-    year, month, day = _civil_from_days(days)
+    year, month, day = date_of(days)
     minutes, second = divmod(past, 60)
     hour, minute = divmod(minutes, 60)
     sign = "-" if year < 0 else ""

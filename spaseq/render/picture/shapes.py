@@ -8,7 +8,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from spaseq.records import record
 from spaseq.render.picture.diagram import BRACKETS, Diagram, StateBox
@@ -19,47 +19,41 @@ ADVANCE = 0.602
 
 
 @record
-class Area:
-    """A rectangle; `look` names its style, none if it is empty. `of` is the id of its state."""
-
+class _Placed:
     x: float
     y: float
+
+    def moved(self, dx: float, dy: float) -> Self:
+        return replace(self, x=self.x + dx, y=self.y + dy)
+
+
+@record
+class Area(_Placed):
+    """A rectangle; `look` names its style, none if it is empty. `of` is the id of its state."""
+
     width: float
     height: float
     look: str = ""
     round: float = 0
     of: str = ""
 
-    def moved(self, dx: float, dy: float) -> Area:
-        return replace(self, x=self.x + dx, y=self.y + dy)
-
 
 @record
-class Disc:
+class Disc(_Placed):
     """A circle; `of` is the id of its state."""
 
-    x: float
-    y: float
     radius: float
     look: str
     of: str = ""
 
-    def moved(self, dx: float, dy: float) -> Disc:
-        return replace(self, x=self.x + dx, y=self.y + dy)
-
 
 @record
-class Label:
+class Label(_Placed):
     """A line of text whose left end is at x, and whose baseline is at y."""
 
-    x: float
-    y: float
     text: str
     size: float
     look: str
-
-    def moved(self, dx: float, dy: float) -> Label:
-        return replace(self, x=self.x + dx, y=self.y + dy)
 
     @property
     def area(self) -> Area:

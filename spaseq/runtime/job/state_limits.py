@@ -8,7 +8,7 @@ import numpy as np
 
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import RunError, TooManyWaiting
-from spaseq.lang.shapes import is_made
+from spaseq.lang.variables import is_made
 from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from spaseq.rdf.events.graph_times import LOST_QUAD
-from spaseq.rdf.ranges import ArrivalClock, StreamOptions, read_stream
+from spaseq.rdf.inputs.stream_options import StreamOptions
+from spaseq.rdf.ranges import ArrivalClock, read_stream
 from tests.rdf.streams import STREAM, TIME, at, events_of, read, write
 
 

@@ -186,7 +186,8 @@ def test_only_the_predicates_asked_for_are_kept(tmp_path: Path) -> None:
 
 
 def test_what_is_not_kept_is_counted(tmp_path: Path) -> None:
-    from spaseq.rdf.ranges import StreamOptions, read_stream
+    from spaseq.rdf.inputs.stream_options import StreamOptions
+    from spaseq.rdf.ranges import read_stream
 
     text = "".join(quads(g, 3) + stamp(g) for g in range(5))
     path = str(write(tmp_path / "s.nq", text))

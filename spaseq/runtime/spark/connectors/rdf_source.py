@@ -268,6 +268,13 @@ class _SplitPartition(InputPartition):  # type: ignore[misc]
     splits: tuple[AnySplit, ...]
 
 
+def split_row(split: Any) -> pa.RecordBatch:
+    """A split as a row of `SPLIT_DDL`."""
+    data = pickle.dumps(split, pickle.HIGHEST_PROTOCOL)
+    columns = [pa.array([split.stream], pa.int32()), pa.array([data], pa.binary())]
+    return pa.RecordBatch.from_arrays(columns, ["stream", "split"])
+
+
 class _Reading:
     """The task side of both readers: reads a partition."""
 
@@ -280,9 +287,7 @@ class _Reading:
             if self._options.has_events:
                 yield from self._events(split)
             else:
-                data = pickle.dumps(split, pickle.HIGHEST_PROTOCOL)
-                columns = [pa.array([split.stream], pa.int32()), pa.array([data], pa.binary())]
-                yield pa.RecordBatch.from_arrays(columns, ["stream", "split"])
+                yield split_row(split)
 
     def _events(self, split: AnySplit) -> Iterator[pa.RecordBatch]:
         from spaseq.runtime.arrivals.arrived_batch import ArrivedSplit, read_slice

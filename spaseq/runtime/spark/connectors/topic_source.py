@@ -7,7 +7,6 @@ password. So each run makes a class, which Spark pickles with its attributes.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,7 +30,7 @@ from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.arrivals.input_splits import BatchSizer
 from spaseq.runtime.arrivals.topics.topic_batch import RangeEnds, TopicBatch, TopicSplit
 from spaseq.runtime.arrivals.topics.topic_planner import TopicPlanner
-from spaseq.runtime.spark.connectors.rdf_source import SPLIT_DDL
+from spaseq.runtime.spark.connectors.rdf_source import SPLIT_DDL, split_row
 from spaseq.sources.broker_stream import BrokerStream
 
 
@@ -149,10 +148,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The splits as rows."""
         assert isinstance(partition, _TopicPart)
-        for split in partition.splits:
-            data = pickle.dumps(split, pickle.HIGHEST_PROTOCOL)
-            columns = [pa.array([split.stream], pa.int32()), pa.array([data], pa.binary())]
-            yield pa.RecordBatch.from_arrays(columns, ["stream", "split"])
+        yield from map(split_row, partition.splits)
 
     def commit(self, end: dict[str, Any]) -> None:
         self._planner.forget(TopicBatch.of_json(end))
