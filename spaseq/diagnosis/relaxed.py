@@ -326,22 +326,15 @@ def _at_any_time(operands: tuple[Chain, ...]) -> seq.BinaryStep:
 
 def _renamed(link: Link, names: Collection[str]) -> Link:
     """A link that takes copies of some GPMs."""
-    if not names:
-        return link
-    match link.step:
-        case seq.GpmStep(use) if use.gpm in names:
-            return replace(link, step=seq.GpmStep(replace(use, gpm=use.gpm + COPY)))
-        case seq.Repeat() as loop:
-            return replace(link, step=replace(loop, body=_all_renamed(loop.body, names)))
-        case seq.BinaryStep(kind, operands):
-            renamed = tuple(_all_renamed(operand, names) for operand in operands)
-            return replace(link, step=seq.BinaryStep(kind, renamed))
-        case _:
-            return link
-
-
-def _all_renamed(chain: Chain, names: Collection[str]) -> Chain:
-    return Chain(tuple(_renamed(link, names) for link in chain.links))
+    step = link.step
+    if isinstance(step, seq.GpmStep):
+        use = step.occurrence
+        step = seq.GpmStep(replace(use, gpm=use.gpm + COPY)) if use.gpm in names else step
+    elif not isinstance(step, seq.Negation):
+        step = seq.with_inner(
+            step, lambda chain: Chain(tuple(_renamed(inner, names) for inner in chain.links))
+        )
+    return replace(link, step=step)
 
 
 def _renumbered(chain: Chain) -> Chain:

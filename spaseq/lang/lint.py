@@ -24,6 +24,7 @@ from spaseq.lang.sequence import (
     Occurrence,
     Repeat,
     chains,
+    inner_chains,
     occurrences,
 )
 from spaseq.lang.variables import (
@@ -74,15 +75,10 @@ def _loops(chain: Chain) -> Iterator[Repeat]:
     waiting: list[ChainStep] = [link.step for link in chain.links]
     while waiting:
         step = waiting.pop(0)
-        match step:
-            case Repeat(body=body, maximum=most):
-                if most is None or most > 1:
-                    yield step
-                waiting += [link.step for link in body.links]
-            case BinaryStep(_, operands):
-                waiting += [link.step for operand in operands for link in operand.links]
-            case Negation():
-                pass
+        if isinstance(step, Repeat) and step.is_scope:
+            yield step
+        if not isinstance(step, Negation):
+            waiting += [link.step for inner in inner_chains(step) for link in inner.links]
 
 
 def _having(resolved: Resolved) -> Iterator[Diagnostic]:

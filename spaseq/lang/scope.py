@@ -19,6 +19,7 @@ from spaseq.lang.sequence import (
     Negation,
     Occurrence,
     Repeat,
+    inner_chains,
     occurrences,
     steps,
 )
@@ -84,15 +85,10 @@ def _bound(chain: Chain, binds: Mapping[str, frozenset[str]]) -> set[str]:
     """The variables that the steps of a chain may bind, negated ones left out."""
     variables = set[str]()
     for link in chain.links:
-        match link.step:
-            case GpmStep(use):
-                variables |= binds.get(use.gpm, frozenset())
-            case Repeat(body=body):
-                variables |= _bound(body, binds)
-            case BinaryStep(_, operands):
-                variables.update(*(_bound(operand, binds) for operand in operands))
-            case Negation():
-                pass
+        if isinstance(link.step, GpmStep):
+            variables |= binds.get(link.step.occurrence.gpm, frozenset())
+        elif not isinstance(link.step, Negation):
+            variables.update(*(_bound(inner, binds) for inner in inner_chains(link.step)))
     return variables
 
 
@@ -199,16 +195,9 @@ def _enclosing(chain: Chain, outer: tuple[int, ...] = ()) -> dict[int, tuple[int
     """The repeated steps of a chain inside the steps `outer`, each with all around it."""
     around: dict[int, tuple[int, ...]] = {}
     for link in chain.links:
-        step = link.step
-        match step:
-            case Repeat():
-                inner = (*outer, step.id) if step.is_scope else outer
-                if step.is_scope:
-                    around[step.id] = inner
-                around |= _enclosing(step.body, inner)
-            case Negation():
-                around |= _enclosing(step.body, outer)
-            case BinaryStep():
-                for operand in step.operands:
-                    around |= _enclosing(operand, outer)
+        step, all_around = link.step, outer
+        if isinstance(step, Repeat) and step.is_scope:
+            all_around = around[step.id] = (*outer, step.id)
+        for inner in inner_chains(step):
+            around |= _enclosing(inner, all_around)
     return around

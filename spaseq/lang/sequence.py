@@ -12,6 +12,7 @@ operator before the bracket.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import count
 from typing import Literal, TypeAlias
 
@@ -211,33 +212,41 @@ def steps(chain: Chain) -> Iterator[ChainStep]:
     for link in chain.links:
         step = link.step
         yield step
-        match step:
-            case BinaryStep(_, operands):
-                for operand in operands:
-                    yield from steps(operand)
-            case Repeat(body=body, until=until):
-                yield from steps(body)
-                if until is not None:
-                    yield until
-                    yield from steps(until.body)
-            case Negation(body=body):
-                yield from steps(body)
-            case GpmStep():
-                pass
+        for inner in inner_chains(step):
+            yield from steps(inner)
+        if isinstance(step, Repeat) and step.until is not None:
+            yield step.until
+            yield from steps(step.until.body)
 
 
 def chains(chain: Chain) -> Iterator[Chain]:
     """A chain and the chains inside it; UNTIL is in none of them."""
     yield chain
     for link in chain.links:
-        match link.step:
-            case BinaryStep(_, operands):
-                for operand in operands:
-                    yield from chains(operand)
-            case Repeat(body=body) | Negation(body=body):
-                yield from chains(body)
-            case GpmStep():
-                pass
+        for inner in inner_chains(link.step):
+            yield from chains(inner)
+
+
+def inner_chains(step: ChainStep) -> tuple[Chain, ...]:
+    """The chains directly inside a step; UNTIL is in none of them."""
+    match step:
+        case GpmStep():
+            return ()
+        case BinaryStep(_, operands):
+            return operands
+        case Repeat(body=body) | Negation(body=body):
+            return (body,)
+
+
+def with_inner(step: ChainStep, change: Callable[[Chain], Chain]) -> ChainStep:
+    """A step whose inner chains are changed."""
+    match step:
+        case GpmStep():
+            return step
+        case BinaryStep(kind, operands):
+            return BinaryStep(kind, tuple(map(change, operands)))
+        case Repeat(body=body) | Negation(body=body):
+            return replace(step, body=change(body))
 
 
 def has_single_gpm(chain: Chain) -> bool:

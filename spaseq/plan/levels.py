@@ -168,11 +168,8 @@ def _first_names(links: Sequence[Link]) -> Iterator[str]:
 
 
 def _names_of(step: ChainStep | None) -> Iterator[str]:
-    match step:
-        case seq.GpmStep(use):
-            yield use.gpm
-        case seq.BinaryStep(_, operands):
-            for operand in operands:
-                yield from _first_names(operand.links)
-        case seq.Repeat(body=body):
-            yield from _first_names(body.links)
+    if isinstance(step, seq.GpmStep):
+        yield step.occurrence.gpm
+    elif step is not None:
+        for inner in seq.inner_chains(step):
+            yield from _first_names(inner.links)

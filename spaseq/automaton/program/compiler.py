@@ -408,19 +408,10 @@ def _counted(chain: seq.Chain, bounds: dict[int, RepeatBounds]) -> seq.Chain:
 
 
 def _step(step: seq.ChainStep, bounds: dict[int, RepeatBounds]) -> seq.ChainStep:
-    match step:
-        case seq.GpmStep():
-            return step
-        case seq.Repeat():
-            body, step_bounds = _counted(step.body, bounds), _bounds(step)
-            if step_bounds.top <= 1:
-                return replace(step, body=body)
-            bounds[step.id] = step_bounds
-            return replace(step, body=body, minimum=min(step.minimum, 1), maximum=None)
-        case seq.BinaryStep(kind, operands):
-            return seq.BinaryStep(kind, tuple(_counted(o, bounds) for o in operands))
-        case seq.Negation():
-            return replace(step, body=_counted(step.body, bounds))
+    if isinstance(step, seq.Repeat) and _bounds(step).top > 1:
+        body, bounds[step.id] = _counted(step.body, bounds), _bounds(step)
+        return replace(step, body=body, minimum=min(step.minimum, 1), maximum=None)
+    return seq.with_inner(step, lambda chain: _counted(chain, bounds))
 
 
 def _bounds(step: seq.Repeat) -> RepeatBounds:

@@ -466,9 +466,8 @@ class PatternOperators:
 
     def _passing(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
         """The solutions of a pattern that occurs only once, so nothing about it is cached."""
-        apart = PatternOperators(
-            self._knowledge, self._options, self._evaluation, self.services.apart()
-        )
+        services = self.services.apart()
+        apart = type(self)(self._knowledge, self._options, self._evaluation, services)
         return apart.solutions(pattern, active)
 
     def _prepared(self, solutions: Solutions, expr: ast.Expr, active: ActiveGraph) -> Solutions:

@@ -81,12 +81,6 @@ class WindowOperators(PatternOperators):
             solutions = solutions.take(np.isin(content.stream[solutions.event], streams))
         return solutions
 
-    def _passing(self, pattern: n.Pattern, active: ActiveGraph) -> Solutions:
-        apart = WindowOperators(
-            self._knowledge, self._options, self._evaluation, self.services.apart()
-        )
-        return apart.solutions(pattern, active)
-
 
 def _needs_order(pattern: n.Pattern) -> bool:
     if isinstance(pattern, n.Group) and any(a.function in _ORDERED for _, a in pattern.aggregates):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 from pyparsing import (
@@ -59,7 +59,7 @@ def nodes_of(element: ParserElement, text: str, place: int) -> list[Any] | None:
 def _parse_of(element: ParserElement) -> Parse:
     """The function of an element, with its rule if it has one."""
     if isinstance(element, Terminal):
-        return _mark(element) if element.make is Punctuation else _terminal(element)
+        return _terminal(element)
     make = getattr(element, "make", None)
     if make is None:
         return _without_rule(element)
@@ -96,7 +96,9 @@ def _scan_of(element: Terminal) -> Callable[[str, int], re.Match[str] | None]:
 
 
 def _terminal(element: Terminal) -> Parse:
+    """A punctuation mark makes no node: only its presence matters."""
     make, scan = element.make, None
+    is_mark = make is Punctuation
 
     def parse(text: str, place: int, nodes: list[Any]) -> int:
         nonlocal scan
@@ -105,24 +107,7 @@ def _terminal(element: Terminal) -> Parse:
         match = scan(text, place)
         if match is None:
             return FAILED
-        nodes.append(make(match[1], Span(place, match.end(1))))
-        return match.end()
-
-    return parse
-
-
-def _mark(element: Terminal) -> Parse:
-    """A terminal that makes no node: only its presence matters."""
-    scan = None
-
-    def parse(text: str, place: int, nodes: list[Any]) -> int:
-        nonlocal scan
-        if scan is None:
-            scan = _scan_of(element)
-        match = scan(text, place)
-        if match is None:
-            return FAILED
-        nodes.append(_MARK)
+        nodes.append(_MARK if is_mark else make(match[1], Span(place, match.end(1))))
         return match.end()
 
     return parse
@@ -175,14 +160,10 @@ def _last(text: str, place: int) -> int:
 
 
 def _choice(elements: list[ParserElement]) -> Parse:
-    possible: dict[str, tuple[Parse, ...]] = {}
+    parts = cache(lambda character: tuple(_alternatives(elements, character)))
 
     def parse(text: str, place: int, nodes: list[Any]) -> int:
-        character = text[place : place + 1]
-        parts = possible.get(character)
-        if parts is None:
-            parts = possible[character] = tuple(_alternatives(elements, character))
-        for part in parts:
+        for part in parts(text[place : place + 1]):
             end = part(text, place, nodes)
             if end != FAILED:
                 return end
@@ -209,14 +190,10 @@ def _alternatives(elements: list[ParserElement], character: str) -> Iterator[Par
 
 
 def _option(element: Opt) -> Parse:
-    one, possible = _parse_of(element.expr), dict[str, bool]()
+    one, may_match = _parse_of(element.expr), cache(partial(_may_match, element.expr))
 
     def parse(text: str, place: int, nodes: list[Any]) -> int:
-        character = text[place : place + 1]
-        may = possible.get(character)
-        if may is None:
-            may = possible[character] = _may_match(element.expr, character)
-        if not may:
+        if not may_match(text[place : place + 1]):
             return place
         end = one(text, place, nodes)
         return place if end == FAILED else end
@@ -227,16 +204,12 @@ def _option(element: Opt) -> Parse:
 def _repetition(element: ZeroOrMore | OneOrMore) -> Parse:
     one, least = _parse_of(element.expr), int(isinstance(element, OneOrMore))
     most = getattr(element, "max_count", None) or -1
-    possible: dict[str, bool] = {}
+    may_match = cache(partial(_may_match, element.expr))
 
     def parse(text: str, place: int, nodes: list[Any]) -> int:
         times = 0
         while times != most:
-            character = text[place : place + 1]
-            may = possible.get(character)
-            if may is None:
-                may = possible[character] = _may_match(element.expr, character)
-            end = one(text, place, nodes) if may else FAILED
+            end = one(text, place, nodes) if may_match(text[place : place + 1]) else FAILED
             if end == FAILED:
                 break
             place = end
