@@ -242,10 +242,6 @@ def sampled_events(path: Path) -> Sample:
     return Sample(str(path), few, types, (), time_predicate=predicate, format=form)
 
 
-def _is_about(path: Path) -> bool:
-    return path.name.lower().removesuffix(".gz").endswith(_ABOUT)
-
-
 def _about(triples: Sequence[Triple], event: str) -> Paths:
     """The statements of an event about the first node in it that is neither the event nor a blank
     node.
@@ -279,7 +275,7 @@ def _seen(
             triples = [_triple(batch, row) for row in rows]
             values: dict[str, Any] = {}
             said = [(p, o) for _, p, o in triples]
-            if _is_about(path):
+            if path.name.lower().removesuffix(".gz").endswith(_ABOUT):
                 said = _about(triples, f"<{batch.graph[event]}>")
             for predicate, term in said:
                 kind, value = _value(term)

@@ -28,11 +28,10 @@ from spaseq.lang.grammar.rules import (
 )
 from spaseq.lang.grammar.triples import TRIPLES_BLOCK, TRIPLES_TEMPLATE
 from spaseq.lang.names import BaseClause, NameResolver, PrefixClause
-from spaseq.lang.parser import MOST_CHARACTERS
+from spaseq.lang.parser import MOST_CHARACTERS, check_node
 from spaseq.lang.scan import restore_spans, scan
 from spaseq.lang.section_parser import SectionParser
 from spaseq.lang.variables import expression_variables, walk
-from spaseq.lang.wellformed import check_node
 from spaseq.lift.lift_plan import (
     LiftPlan,
     LiftQuery,

@@ -14,8 +14,7 @@ from spaseq.lang.resolve import Resolved
 from spaseq.lang.scope import seen_before
 from spaseq.lang.variables import filters_of, walk, walk_patterns, without_services
 from spaseq.lang.windows import is_on_windows
-from spaseq.plan.gpm_plans import gpm_algebra
-from spaseq.plan.window_plans import check_changes
+from spaseq.plan.gpm_plans import check_changes, gpm_algebra
 from spaseq.rdf.terms.term import RDF, iri_text
 
 

@@ -1,18 +1,40 @@
-"""The GPMs of a query as algebra, and as parts of a plan."""
+"""The GPMs of a query as algebra, and as parts of a plan; and its windows: extents, contents, and
+GPMs on window events.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from spaseq.algebra.nodes import possible, visible
+from spaseq.algebra import nodes as n
+from spaseq.algebra.entailment import entailed
+from spaseq.algebra.groups import translate_group
+from spaseq.algebra.needs import predicates_of_expression, predicates_read, together
+from spaseq.algebra.nodes import certain, possible, visible
 from spaseq.algebra.schema import Schema
+from spaseq.algebra.substitution import sensitive
 from spaseq.algebra.translate import EVENT, GpmAlgebra, membership_pattern, split_gpm
+from spaseq.errors import Diagnostic
 from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.scope import seen_before
-from spaseq.lang.windows import is_on_windows, windows_of
-from spaseq.plan.query_plan import GpmPlan, Membership, SequencePlan
-from spaseq.plan.window_plans import algebra_on_windows, sources_of, values_needed
+from spaseq.lang.variables import is_now, rewritten, walk
+from spaseq.lang.windows import is_of_changes, is_on_windows, own_partition, windows_of
+from spaseq.plan.query_plan import (
+    ContentPlan,
+    EachEventExtent,
+    Extent,
+    GpmPlan,
+    Membership,
+    PanesExtent,
+    SequencePlan,
+    SessionExtent,
+    WindowPlan,
+    WindowSource,
+)
+from spaseq.rdf.terms.term import XSD_DATE_TIME, literal_text
+from spaseq.rdf.terms.times import parse_time
 
 
 def gpm_algebra(
@@ -108,3 +130,135 @@ def _gpm_plan(resolved: Resolved, gpm: ast.Gpm, algebra: GpmAlgebra) -> GpmPlan:
         windows=sources_of(gpm, resolved.query),
         needed=values_needed(algebra, (v.name for v in resolved.query.partition)),
     )
+
+
+NOW = n.parameter(0)
+"""The variable that replaces NOW() in a GPM on NEW or GONE: the time of the window event."""
+
+
+def algebra_on_windows(
+    gpm: ast.Gpm, resolved: Resolved, seen: frozenset[str], schema: Schema | None
+) -> GpmAlgebra:
+    """The algebra of a GPM with a window as source; `seen` may be bound before it.
+
+    A GPM on NEW or GONE is evaluated by itself. The variables of PARTITION BY have values on every
+    window event.
+    """
+    partition = frozenset(v.name for v in resolved.query.partition)
+    keys = partition if is_on_windows(gpm, resolved.query) else frozenset[str]()
+    if is_of_changes(gpm):
+        pattern = entailed(translate_group(_without_now(gpm.pattern)), schema)
+        names = visible(possible(pattern)), visible(certain(pattern))
+        return GpmAlgebra(pattern, (), names[0] | keys, names[1] | keys)
+    algebra = split_gpm(gpm, seen | keys, schema)
+    return replace(algebra, possible=algebra.possible | keys, certain=algebra.certain | keys)
+
+
+def _without_now(group: ast.GroupGraphPattern) -> ast.GroupGraphPattern:
+    return rewritten(group, lambda node: ast.Var(NOW) if is_now(node) else None)
+
+
+def sources_of(gpm: ast.Gpm, query: ast.Query) -> tuple[WindowSource, ...]:
+    """The windows that a GPM stands on."""
+    names = [window.name for window in query.windows]
+    sources = (WindowSource(names.index(r.name), r.change) for r in gpm.streams if r.name in names)
+    return tuple(dict.fromkeys(sources))
+
+
+def values_needed(algebra: GpmAlgebra, partition: Iterable[str]) -> tuple[str, ...]:
+    """The variables whose values are substituted in a pattern on NEW or GONE, sorted."""
+    return tuple(sorted(sensitive(algebra.pattern) & {*partition, NOW}))
+
+
+def check_changes(
+    resolved: Resolved, seen: dict[str, set[str]], schema: Schema | None
+) -> list[Diagnostic]:
+    """Findings of GPMs on NEW or GONE and on another source, where their meaning would differ."""
+    errors = []
+    for gpm in resolved.query.gpms:
+        if not is_of_changes(gpm) or all(ref.change for ref in gpm.streams):
+            continue
+        usual = split_gpm(gpm, frozenset(seen.get(gpm.name, ())), schema)
+        reads_now = any(map(is_now, walk(gpm.pattern)))
+        if usual.correlation is not None or usual.deferred or reads_now:
+            message = (
+                f"GPM {gpm.name} depends on other steps or on NOW(), and stands on NEW or GONE of "
+                "a window beside another source: define a GPM for each, and join them by |"
+            )
+            errors.append(Diagnostic("error", "mixed-sources", message, gpm.span, resolved.source))
+    return errors
+
+
+# --- windows --------------------------------------------------------------------------------------
+
+
+def window_plans(
+    resolved: Resolved, gpms: tuple[GpmPlan, ...], schema: Schema | None
+) -> tuple[tuple[WindowPlan, ...], tuple[ContentPlan, ...]]:
+    """The windows of a query, and the content of their events from stage 1.
+
+    Windows with equal streams and keys share their contents.
+    """
+    query = resolved.query
+    streams = [stream.name for stream in query.streams]
+    counted = {ref.name for gpm in query.gpms for ref in gpm.streams}
+    contents: dict[tuple[tuple[int, ...], n.Pattern], ContentPlan] = {}
+    places: list[tuple[tuple[int, ...], n.Pattern]] = []
+    partition = tuple(sorted(v.name for v in own_partition(query)))
+    for number, window in enumerate(query.windows):
+        own = tuple(sorted({streams.index(ref.name) for ref in window.streams}))
+        key = n.UNIT if window.key is None else entailed(translate_group(window.key), schema)
+        if partition:
+            key = n.Distinct(n.Project(key, partition))
+        read = _predicates(number, gpms, schema)
+        known = contents.get((own, key))
+        if known is not None:
+            both = [None if p is None else frozenset(p) for p in (known.predicates, read)]
+            merged = together(both)
+            read = None if merged is None else tuple(sorted(merged))
+        plan = GpmPlan(
+            window.name, own, key, (*partition, EVENT), frozenset(partition), negated=True
+        )
+        contents[own, key] = ContentPlan(plan, read, tuple(i for i in own if streams[i] in counted))
+        places.append((own, key))
+    order = list(contents)
+    windows = tuple(
+        WindowPlan(
+            window.name, place[0], extent_of(window.extent), contents[place], order.index(place)
+        )
+        for window, place in zip(query.windows, places, strict=True)
+    )
+    return windows, tuple(contents.values())
+
+
+def _predicates(
+    window: int, gpms: tuple[GpmPlan, ...], schema: Schema | None
+) -> tuple[str, ...] | None:
+    """The predicates (N-Triples texts, sorted) that the GPMs on a window read; None for all."""
+    readers = [gpm for gpm in gpms if any(source.window == window for source in gpm.windows)]
+    predicates = together(
+        [
+            *(predicates_read(gpm.pattern, schema) for gpm in readers),
+            *(predicates_of_expression(e, schema) for gpm in readers for e in gpm.conditions),
+        ]
+    )
+    return None if predicates is None else tuple(sorted(predicates))
+
+
+def extent_of(extent: ast.Panes | ast.EachEvent | ast.Session) -> Extent:
+    """The extent of a window without errors, in milliseconds."""
+    match extent:
+        case ast.Session(gap):
+            return SessionExtent(gap.ms)
+        case ast.EachEvent(int() as events):
+            return EachEventExtent(None, events)
+        case ast.EachEvent(ast.TimeSpan() as length):
+            return EachEventExtent(length.ms, None)
+        case ast.Panes(length, slide, origin):
+            start = 0
+            if origin is not None:
+                parsed = parse_time(literal_text(origin, XSD_DATE_TIME))
+                assert parsed is not None
+                start = parsed
+            return PanesExtent(length.ms, (slide or length).ms, start)
+    raise AssertionError(extent)

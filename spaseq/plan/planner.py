@@ -26,7 +26,7 @@ from spaseq.plan.evaluators import (
     may_be_better_unrolled,
     with_evaluator,
 )
-from spaseq.plan.gpm_plans import gpm_plans, membership_plans, with_awaited
+from spaseq.plan.gpm_plans import gpm_plans, membership_plans, window_plans, with_awaited
 from spaseq.plan.late_binds import without_late_binds
 from spaseq.plan.levels import with_levels
 from spaseq.plan.planning_options import AS_USUAL, CompileOptions
@@ -47,7 +47,6 @@ from spaseq.plan.query_plan import (
 from spaseq.plan.rules import apply_rules, known_rules
 from spaseq.plan.sequencing import pattern_plan, sequence_plan
 from spaseq.plan.signatures import Hashes, Signature, hash_of
-from spaseq.plan.window_plans import window_plans
 
 
 def answer_plan(

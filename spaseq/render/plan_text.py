@@ -59,17 +59,13 @@ def memory_text(plan: QueryPlan, rate: float | None = None) -> str:
     if rate is None:
         return (
             f"r x {seconds:,g} s x about {BYTES:,} bytes{where}; r is how many solutions of "
-            f"{_sized_names(plan)} come per second (--rate)"
+            f"{', '.join(gpm.name for gpm in plan.patterns.gpms)} come per second (--rate)"
         )
     size = rate * seconds * BYTES
     return (
         f"{rate:,g} solutions/s x {seconds:,g} s x about {BYTES:,} bytes = {size / 2**20:,.1f} MB"
         f"{where}"
     )
-
-
-def _sized_names(plan: QueryPlan) -> str:
-    return ", ".join(gpm.name for gpm in plan.patterns.gpms)
 
 
 def plan_text(plan: QueryPlan, words: QueryWords, rate: float | None = None) -> str:

@@ -117,7 +117,7 @@ class TypedVariables:
         whole = reduce(_both, parts, [ColumnType() for _ in variables])
         return {
             name: column.arrow
-            if column.arrow in _NAMES or _is_short_decimal(column.arrow)
+            if column.arrow in _NAMES or isinstance(column.arrow, pa.Decimal128Type)
             else pa.string()
             for name, column in zip(variables, whole, strict=True)
         }
@@ -161,10 +161,6 @@ def _type_of(name: str, text: str) -> pa.DataType:
         return pa.decimal128(int(digits[1]), int(digits[2]))
     names = ", ".join([*_TYPES, "decimal(p,s)"])
     raise UsageError(f"typed: {text!r} of {name!r} is no type of a variable; they are {names}")
-
-
-def _is_short_decimal(kind: pa.DataType) -> bool:
-    return isinstance(kind, pa.Decimal128Type)
 
 
 def _name_of(kind: pa.DataType) -> str:

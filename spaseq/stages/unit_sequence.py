@@ -18,8 +18,7 @@ from spaseq.options import StageOptions
 from spaseq.plan.families import Family, UnitPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import OnBad, ignore, warn
-from spaseq.stages.answer_filters import Answering
-from spaseq.stages.member_answers import MemberAnswers
+from spaseq.stages.answer_filters import Answering, MemberAnswers
 from spaseq.stages.sequence import EVER, SequenceStage
 from spaseq.stages.sorting import ReorderBuffer
 from spaseq.stages.waiting_rows import WaitingRows

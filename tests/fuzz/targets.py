@@ -17,7 +17,7 @@ from spaseq.api.queries import check_queries
 from spaseq.compile import compile_query
 from spaseq.errors import InputError, QueryError, RunError, UsageError
 from spaseq.gpm.pattern_stage import PatternStage
-from spaseq.kb.answer_rows import AnswerError, answer_rows
+from spaseq.kb.endpoint import AnswerError, answer_rows
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.lang.format import format_query

@@ -387,7 +387,7 @@ def test_answers_that_are_odd_but_valid() -> None:
 @pytest.mark.thorough
 def test_deep_nesting_and_large_answers_do_not_kill_the_process() -> None:
     code = f"""
-from spaseq.kb.answer_rows import AnswerError, answer_rows
+from spaseq.kb.endpoint import AnswerError, answer_rows
 from spaseq.limits import Limits
 uri = {URI!r}
 start, end = {TRIPLE!r}.split("%s")

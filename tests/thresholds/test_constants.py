@@ -44,7 +44,7 @@ EXCEPTIONS = {
         stages/hopeless_rows.py:_MOST""",
     "the first room of an array that grows": """
         automaton/registers/compiled/formulas.py:_REMEMBERED
-        automaton/sets/compiled/compact_state.py:_FEW automaton/sets/compiled/move_tables.py:_FEW
+        automaton/sets/compiled/compact_state.py:_FEW
         lift/row_solutions.py:_REMEMBERED rdf/lines/arenas.py:_ROWS""",
     "digits or bits that a number of a kind holds exactly": """
         automaton/registers/compiled/accumulation.py:MOST lift/lane_solutions.py:_MOST_DIGITS
@@ -66,7 +66,7 @@ EXCEPTIONS = {
         gpm/patterns/operators.py:KB_ROWS_PER_TRIPLE gpm/patterns/operators.py:KB_SHARE
         lift/template_graphs.py:_MOST_FIELDS rdf/program_events.py:_UTF8_BYTES
         lift/json_columns.py:_MOST_KEYS lift/kernels/json_lines.py:MOST_DEPTH
-        rdf/documents/measured_document.py:PIECE_BYTES
+        rdf/documents/document_events.py:PIECE_BYTES
         rdf/events/graph_times.py:_MOST_BETWEEN rdf/lines/statements.py:SHOWN_BYTES
         runtime/spark/lifted_frames.py:_MOST_PARTITIONS
         stages/columnar_answers.py:MOST_BYTES""",
@@ -90,7 +90,7 @@ EXCEPTIONS = {
     "how much memory a thing takes, about": """
         automaton/registers/compiled/answers.py:_MOST_OF_RUNS
         api/prepare.py:_TRIPLE_BYTES
-        rdf/documents/measured_document.py:VALUE_BYTES rdf/inputs/sizes.py:PARSED_BYTES
+        rdf/documents/document_events.py:VALUE_BYTES rdf/inputs/sizes.py:PARSED_BYTES
         rdf/lines/arenas.py:LASTING_BYTES sources/iterables.py:_EVENT_BYTES
         windows/join_keeper.py:_MOST_TOGETHER windows/window_operator.py:MOST_TOGETHER""",
     "in a kernel, which tests/gpm/test_event_bgp.py and tests/rdf/kernels/test_event_ranges.py "

@@ -21,8 +21,7 @@ from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.errors import RunError
 from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
 from spaseq.gpm.solutions.solutions import Solutions, none
-from spaseq.kb.answer_rows import AnswerRow
-from spaseq.kb.endpoint import Answered, CachedAnswers, EndpointAnswers
+from spaseq.kb.endpoint import Answered, AnswerRow, CachedAnswers, EndpointAnswers
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.service_address import AllowedHosts, ServiceFailure
 from spaseq.message_text import public_address

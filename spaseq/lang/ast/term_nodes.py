@@ -53,7 +53,7 @@ class BlankNode(Node):
 class TripleTerm(Node):
     """`<<( s p o )>>`: a triple as a term; its terms may be variables.
 
-    Its predicate is a path only until `spaseq.lang.wellformed` has refused that.
+    Its predicate is a path only until `spaseq.lang.parser` has refused that.
     """
 
     subject: Term

@@ -38,12 +38,11 @@ from spaseq.lang.grammar.rules import (
 from spaseq.lang.grammar.triples import TRIPLES_TEMPLATE
 from spaseq.lang.iris import is_absolute
 from spaseq.lang.names import BaseClause, NameResolver, PrefixClause, WrittenIri
-from spaseq.lang.parser import TOO_DEEP, scanned
+from spaseq.lang.parser import TOO_DEEP, check_labels, check_node, scanned
 from spaseq.lang.scan import Lexeme
 from spaseq.lang.section_parser import SectionParser
 from spaseq.lang.syntax_errors import RSP_QUERY
 from spaseq.lang.variables import walk
-from spaseq.lang.wellformed import check_labels, check_node
 from spaseq.records import record
 
 OPERATORS = ("RSTREAM", "ISTREAM", "DSTREAM")

@@ -7,16 +7,14 @@ from dataclasses import replace
 from spaseq.automaton.program.outer_steps import GREEDY_PLACE, outer_place
 from spaseq.plan.evaluators import (
     for_registers,
+    obstacle_of_correlation,
+    obstacle_to_chain,
     obstacle_to_compiled_sets,
+    obstacle_to_sharing,
+    sharing_key,
     with_evaluator,
 )
 from spaseq.plan.query_plan import EvaluatorChoice, EvaluatorName, QueryPlan
-from spaseq.plan.sharing import (
-    obstacle_of_correlation,
-    obstacle_to_chain,
-    obstacle_to_sharing,
-    sharing_key,
-)
 
 
 def shared_runs(plan: QueryPlan) -> QueryPlan:

@@ -19,8 +19,12 @@ import pyoxigraph as ox
 from spaseq import thresholds
 from spaseq.compiled.mode import interpreted
 from spaseq.limits import Limits
-from spaseq.rdf.documents.document_events import PARSER_ERRORS, parser_reason
-from spaseq.rdf.documents.measured_document import VALUE_BYTES, MeasuredDocument
+from spaseq.rdf.documents.document_events import (
+    PARSER_ERRORS,
+    VALUE_BYTES,
+    MeasuredDocument,
+    parser_reason,
+)
 from spaseq.rdf.inputs.contexts import JsonLdContexts, NamedContexts
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import PARSED_BYTES

@@ -17,8 +17,7 @@ import pyoxigraph as ox
 
 from spaseq.compiled.arrays import Bytes, Int64s
 from spaseq.limits import Limits
-from spaseq.rdf.documents.document_events import PARSER_ERRORS, parser_reason
-from spaseq.rdf.documents.measured_document import MeasuredDocument
+from spaseq.rdf.documents.document_events import PARSER_ERRORS, MeasuredDocument, parser_reason
 from spaseq.rdf.inputs.files import READ_ERRORS
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import long_event

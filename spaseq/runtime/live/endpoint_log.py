@@ -18,8 +18,7 @@ from pathlib import Path
 
 from spaseq.back_off import BackOff
 from spaseq.errors import RunError
-from spaseq.kb.answer_rows import AnswerRow
-from spaseq.kb.endpoint import AnswerCache, Answered, AnswerKey, Endpoint
+from spaseq.kb.endpoint import AnswerCache, Answered, AnswerKey, AnswerRow, Endpoint
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.service_address import ServiceFailure
 from spaseq.logs.segment_log import SegmentLog

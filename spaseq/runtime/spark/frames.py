@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from spaseq.errors import InputError, UsageError
@@ -35,7 +34,13 @@ from spaseq.runtime.job.binding import stream_names
 from spaseq.runtime.job.job import Job, LateEvent, ProcessCounts, Stats
 from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
-from spaseq.runtime.spark.lifted_frames import FrameRows, LiftedFrame, events_of_stored, stored_rows
+from spaseq.runtime.spark.lifted_frames import (
+    FrameRows,
+    LiftedFrame,
+    events_of_stored,
+    stored_rows,
+    task_partition,
+)
 from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, SideRows, TaskReport
 from spaseq.runtime.spark.shared import ship_functions, store_knowledge
 from spaseq.runtime.spark.stages.followed_patterns import PACKED, PACKED_DDL, marks, packed
@@ -163,8 +168,7 @@ class FrameSolve:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow`: rows of `COLUMNS` to rows of `PACKS`."""
-        context = TaskContext.get()
-        report = TaskReport(PACKS, context.partitionId() if context else 0)
+        report = TaskReport(PACKS, task_partition())
         yield from report.rows(self._packs(batches, report), batches)
 
     def _packs(

@@ -23,7 +23,7 @@ from spaseq import thresholds
 from spaseq.errors import UsageError
 from spaseq.lang import ast
 from spaseq.lang.spelling import suggested
-from spaseq.lang.variables import walk
+from spaseq.lang.variables import variables_of
 from spaseq.lift.cells import inner_name, variable_of
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, LostValue, bad_row, time_field
 from spaseq.lift.lifted_events import EventMaker
@@ -223,7 +223,7 @@ class FrameRowSolve:
     def solved(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow`: the rows of a partition to rows of `PACKS`."""
         self.solve.kernels.take()
-        partition = _partition()
+        partition = task_partition()
         part = PartSolve(self.solve, self.rows.iri, self.number, partition)
         yield from part.packs(lambda on_bad: self.rows.events(batches, on_bad, partition))
         for _ in batches:  # read to the end after an error, as Spark expects
@@ -368,13 +368,12 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _partition() -> int:
+def task_partition() -> int:
+    """The number of the partition that this task has; 0 outside of tasks."""
     context = TaskContext.get()
     return context.partitionId() if context else 0
 
 
 def _reads_row_number(plan: LiftPlan) -> bool:
-    terms = plan.terms
-    read = {t.name for t in terms if isinstance(t, ast.Var)}
-    read |= {n.name for e in plan.elements for n in walk(e) if isinstance(n, ast.Var)}
-    return ROW_NUMBER in read
+    read = {term.name for term in plan.terms if isinstance(term, ast.Var)}
+    return ROW_NUMBER in read.union(*map(variables_of, plan.elements))

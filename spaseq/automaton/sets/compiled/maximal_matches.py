@@ -21,8 +21,7 @@ from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.program.nfa import Program
 from spaseq.automaton.run.event_rows import GpmRow
-from spaseq.automaton.sets.compiled.compact_state import ActiveLists
-from spaseq.automaton.sets.compiled.move_tables import MoveTables
+from spaseq.automaton.sets.compiled.compact_state import ActiveLists, MoveTables
 from spaseq.automaton.sets.compiled.set_nodes import SetNodes
 from spaseq.automaton.sets.kernels import set_arrays
 from spaseq.automaton.sets.python.determinise import (
