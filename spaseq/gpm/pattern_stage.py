@@ -37,7 +37,8 @@ class PatternStage:
     It calls `on_bad` for each event that lacks an endpoint's answer, and for each event that
     exceeds one of the `limits`. An event of the second kind has no solution at all; `exceeding` has
     such events of the last batch. `measures`, if given, get the measures. Stages that share `joint`
-    are evaluated together, unless they are measured.
+    are evaluated together, unless they are measured. `may_ask` says whether an event may need
+    requests to an endpoint.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class PatternStage:
     ) -> None:
         self.plan, self._on_bad, self.limits = plan, on_bad, limits
         self.knowledge, self._measures = knowledge, measures
+        self.may_ask = bool(plan.inputs.services or (plan.inputs.kbs and knowledge.endpoints))
         self.exceeding: list[int] = []
         self._streams = {iri: i for i, iri in enumerate(plan.inputs.streams)}
         self._evaluators: dict[int, GpmEvaluator] = {}  # those that have been asked for

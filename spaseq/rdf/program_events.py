@@ -147,8 +147,7 @@ def batch_of_event(
     stream: str, time: int, k: int, name: str | None, triples: Sequence[Triple]
 ) -> EventBatch:
     """A batch of one event with a given k."""
-    times, ks = np.array([time], np.int64), np.array([k], np.int32)
-    return batch_at(stream, times, ks, EventNames.of([name]), [triples])
+    return FewEvents(stream, [(time, k, name, triples)]).columns()
 
 
 def batch_at(
@@ -170,51 +169,49 @@ def batch_at(
     return EventBatch(stream, time, k, names, start, s, p, o, ListedTerms(list(codes)))
 
 
-def gathered(batches: Iterable[EventBatch], most: int) -> Iterator[EventBatch]:
+_InstantEvent: TypeAlias = tuple[int, int, str | None, Sequence[Triple]]
+
+
+class FewEvents(NamedTuple):
+    """A few events of a stream: (time in ms, k, graph IRI or None, triples) of each."""
+
+    stream: str
+    events: Sequence[_InstantEvent]
+
+    def columns(self) -> EventBatch:
+        """The events as a batch."""
+        time, k, names, graphs = zip(*self.events, strict=True)
+        times, ks = np.array(time, np.int64), np.array(k, np.int32)
+        return batch_at(self.stream, times, ks, EventNames.of(names), graphs)
+
+
+def gathered(batches: Iterable[EventBatch], most: int) -> Iterator[EventBatch | FewEvents]:
     """The batches of a stream in order. Consecutive batches of at most `most` triples are joined.
 
     A batch is read before the next one is asked for, which may take its buffers. Batches whose
     triples are made on demand stay as they are.
     """
-    small = list[_SmallBatch]()
+    few = list[_InstantEvent]()
+    stream = ""
     for batch in batches:
+        stream = batch.stream
         if type(batch) is EventBatch and len(batch.s) <= most:
-            small.append(_SmallBatch.of(batch))
+            few += _events_of(batch)
             continue
-        if small:
-            yield _joined(batch.stream, small)
-            small = []
+        if few:
+            yield FewEvents(stream, few)
+            few = []
         yield batch
-    if small:
-        yield _joined(small[0].stream, small)
+    if few:
+        yield FewEvents(stream, few)
 
 
-class _SmallBatch(NamedTuple):
-    """A batch that needs no buffers."""
-
-    stream: str
-    time: Int64s
-    k: Int32s
-    names: EventNames
-    graphs: list[list[Triple]]
-
-    @classmethod
-    def of(cls, batch: EventBatch) -> _SmallBatch:
-        terms, codes = batch.terms, (batch.s.tolist(), batch.p.tolist(), batch.o.tolist())
-        triples = [(terms[s], terms[p], terms[o]) for s, p, o in zip(*codes, strict=True)]
-        graphs = [triples[begin:end] for begin, end in pairwise(batch.start.tolist())]
-        names = batch.names(np.arange(len(batch)))
-        return cls(batch.stream, batch.time.copy(), batch.k.copy(), names, graphs)
-
-
-def _joined(stream: str, batches: Sequence[_SmallBatch]) -> EventBatch:
-    return batch_at(
-        stream,
-        np.concatenate([batch.time for batch in batches]),
-        np.concatenate([batch.k for batch in batches]),
-        EventNames.concat([batch.names for batch in batches]),
-        [graph for batch in batches for graph in batch.graphs],
-    )
+def _events_of(batch: EventBatch) -> Iterator[_InstantEvent]:
+    terms, codes = batch.terms, (batch.s.tolist(), batch.p.tolist(), batch.o.tolist())
+    triples = [(terms[s], terms[p], terms[o]) for s, p, o in zip(*codes, strict=True)]
+    names, ends = batch.names(np.arange(len(batch))).texts(), batch.start.tolist()
+    graphs = (triples[begin:end] for begin, end in pairwise(ends))
+    return zip(batch.time.tolist(), batch.k.tolist(), names, graphs, strict=True)
 
 
 def triples_of(graph: GraphLike, limits: Limits = DEFAULT_LIMITS) -> list[Triple]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from enum import Enum
 from functools import partial
 from operator import itemgetter
@@ -16,6 +16,7 @@ from spaseq.algebra.graph_changes import changes_of
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import RunError
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.single_event.event_graph import EventGraph
 from spaseq.kb.knowledge_versions import TimedChange
 from spaseq.memory import collection_paused
 from spaseq.plan import families as families_module
@@ -23,6 +24,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.rules.kept_groups import keeping_lasting
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.program_events import FewEvents
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.unit_graph import order_with, stream_of
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, may_fail, restored_unit
@@ -273,29 +275,54 @@ class PushedQueries:
         self, iri: str, instant: tuple[int, int], name: str | None, triples: Sequence[Triple]
     ) -> Found:
         """The solutions of one event of a stream, at an instant, of the graph `name`."""
+        return self._match_few(FewEvents(iri, [(*instant, name, triples)]))
+
+    def match(self, events: EventBatch | FewEvents) -> Found:
+        """The solutions of events. A few are matched one by one, by the units they may concern."""
+        if isinstance(events, EventBatch):
+            return self.match_batch(events)
+        if len(events.events) > thresholds.current.graphs_one_by_one:
+            return self.match_batch(events.columns())
+        return self._match_few(events)
+
+    def _match_few(self, few: FewEvents) -> Found:
         solutions: Found = []
-        for unit in self.running.concerned(iri, triples):
-            try:
-                rows = unit.match_event(iri, instant, name, triples)
-            except Exception as error:
-                self.leave_out(unit, error)
-                continue
-            if rows is not None:
-                solutions.append((unit, rows))
+        in_columns = dict[PushedUnit, None]()
+        for ms, k, name, triples in few.events:
+            graph = EventGraph(triples)
+            for unit in self.running.concerned(few.stream, graph):
+                at = time.perf_counter()
+                try:
+                    single = unit.single_events()
+                    if single is None:
+                        in_columns[unit] = None
+                    elif (rows := single.match(few.stream, ms, k, name, graph)) is not None:
+                        solutions.append((unit, rows))
+                except Exception as error:
+                    self.leave_out(unit, error)
+                self._add_seconds(unit, at)
+        if in_columns:
+            solutions += self._in_columns(VerticalPartition(few.columns()), in_columns)
         return solutions
 
     @collection_paused()
     def match_batch(self, batch: EventBatch) -> Found:
         """The solutions of many events."""
-        solutions: Found = []
         index = VerticalPartition(batch)
         idle = self._how.idle(index)
-        for unit in self.running.readers(batch.stream):
+        return self._in_columns(index, self.running.readers(batch.stream), idle)
+
+    def _in_columns(
+        self, index: VerticalPartition, units: Iterable[PushedUnit], idle: Set[object] = frozenset()
+    ) -> Found:
+        """The solutions of some units; the stages 1 in `idle` have none."""
+        solutions: Found = []
+        for unit in units:
             at = time.perf_counter()
             try:
-                if all(map(idle.__contains__, unit.tables())):
+                if idle and all(map(idle.__contains__, unit.tables())):
                     continue
-                solutions.append((unit, unit.match_batch(batch, index)))
+                solutions.append((unit, unit.match_batch(index.batch, index)))
             except Exception as error:
                 self.leave_out(unit, error)
             self._add_seconds(unit, at)

@@ -21,8 +21,6 @@ from spaseq.plan.families import Family, UnitPlan, family_again
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.program_events import batch_of_event
-from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.unit_graph import RegisteredStream
 from spaseq.stages.unit_stages import MatchingStage, Rows, StageFactory
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
@@ -182,21 +180,11 @@ class PushedUnit:
             self._needs[iri] = None if is_asked or not plan.is_stateless else _needs(plan, iri)
         return self._needs[iri]
 
-    def match_event(
-        self, iri: str, instant: tuple[int, int], name: str | None, triples: Sequence[Triple]
-    ) -> Rows | None:
-        """The solutions of one event of a stream, at an instant, of the graph `name`."""
-        events = self._single_events()
-        if events is not None:
-            return events.match(iri, *instant, name, triples)
-        rows = self.match_batch(batch_of_event(iri, *instant, name, triples))
-        return rows if len(rows) else None
-
-    def _single_events(self) -> SingleEventStage | None:
-        """The matcher of single events without columns; None if there is none."""
+    def single_events(self) -> SingleEventStage | None:
+        """The matcher of single events; None if the unit needs columns."""
         if self._events is None:
             first, plan = self._tables[0], self.plan
-            if isinstance(first, PatternStage) and plan.changing is None:
+            if isinstance(first, PatternStage) and plan.changing is None and not first.may_ask:
                 self._events = SingleEventStage(plan, first)
         return self._events
 

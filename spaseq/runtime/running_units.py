@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 from spaseq import thresholds
 from spaseq.algebra.needs import Need
+from spaseq.gpm.single_event.event_graph import EventGraph
 from spaseq.plan.families import family_key
-from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.arrivals.passing_time import Watched
 from spaseq.runtime.job.unit_graph import UnitGraph
 from spaseq.runtime.pushed_units import PushedUnit
@@ -56,10 +56,10 @@ class PossibleUnits:
             rarest = min(some, key=lambda need: (self._uses[need], need[0], need[1] or ""))
             self._patterns.setdefault(rarest, []).append((number, some))
 
-    def of(self, triples: Sequence[Triple]) -> list[PushedUnit]:
-        """The units that may have solutions of an event with these triples, in reading order."""
-        marks: set[Need] = {(p, o) for _, p, o in triples}
-        marks.update([(p, None) for _, p, _ in triples])
+    def of(self, graph: EventGraph) -> list[PushedUnit]:
+        """The units that may have solutions of an event, in reading order."""
+        marks: set[Need] = {(p, o) for _, p, o in graph.triples}
+        marks.update([(p, None) for _, p, _ in graph.triples])
         found = {*self._always}
         patterns = self._patterns
         for mark in marks:
@@ -177,14 +177,14 @@ class RunningUnits(UnitGraph[PushedUnit]):
             self._alone = Counter(map(family_key, alone))
         return self._alone[key]
 
-    def concerned(self, iri: str, triples: Sequence[Triple]) -> Sequence[PushedUnit]:
+    def concerned(self, iri: str, graph: EventGraph) -> Sequence[PushedUnit]:
         """The units that may have solutions of an event of a stream."""
         units: Sequence[PushedUnit] = self._readers.get(iri, ())
         if len(units) < thresholds.current.template_queries:
             return units
         if iri not in self._possible:
             self._possible[iri] = PossibleUnits(iri, units)
-        return self._possible[iri].of(triples)
+        return self._possible[iri].of(graph)
 
     def watched(self, marks: Mapping[str, int]) -> Watched:
         """The queries that wait for time, given the watermarks of streams; see `due`."""

@@ -66,9 +66,7 @@ class LonePatterns:
 
     def add(self, stage: PatternStage) -> None:
         """Add a stage, for as long as others refer to it."""
-        plan = stage.plan
-        asks = bool(plan.inputs.kbs and stage.knowledge.endpoints)
-        if plan.is_stateless and not asks:
+        if stage.plan.is_stateless and not stage.may_ask:
             self._stages[stage] = ()
             self._new += 1
             self._waits = self._has_begun

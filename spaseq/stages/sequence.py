@@ -415,11 +415,12 @@ class SequenceStage(Stateful):
 
     def next_due(self) -> int:
         """The time (ms) before which `advance` changes nothing, unless rows are pushed."""
-        if self._buffer or self._events or self._partial is not None:
+        if self._partial is not None:
             return _NEVER
         window = None if self._windows is None else self._windows.next_due
-        due = (close for close in (self._sequencer.next_close, window) if close is not None)
-        return min(due, default=EVER)
+        closes = (close for close in (self._sequencer.next_close, window) if close is not None)
+        rows = (*self._buffer.first_times(), *(event.time for event in self._events))
+        return min(chain(closes, rows), default=EVER)
 
     def last_buffered(self, watermark: int) -> int:
         """The time (ms) of the last row in the reorder buffer; `watermark` if there is none."""

@@ -371,6 +371,10 @@ class ReorderBuffer(Stateful):
         """The time (ms) of the last row."""
         return max(int(batch.time.max()) for batch in self._batches)
 
+    def first_times(self) -> list[int]:
+        """The time (ms) of the first row of each batch."""
+        return [int(batch.time.min()) for batch in self._batches]
+
     def due(self, until: int) -> SolutionBatch:
         """Remove and return the rows at or before a time (ms)."""
         due: list[SolutionBatch] = []

@@ -186,10 +186,10 @@ class UnitSequence:
         return answers
 
     def _due_next(self) -> int:
-        if self._buffer:
-            return _NEVER
-        waiting = EVER if self._waiting is None else self._waiting.next_due
-        return waiting if self._made is None else min(waiting, self._made.next_due())
+        due = self._buffer.first_times()
+        due += [] if self._waiting is None else [self._waiting.next_due]
+        due += [] if self._made is None else [self._made.next_due()]
+        return min(due, default=EVER)
 
     def _evaluated(self, watermark: int, ahead: bool) -> Sequence[Answer]:
         waiting = self._waiting

@@ -13,6 +13,7 @@ from spaseq.automaton.run.event_rows import EventRows, batch_of
 from spaseq.compile import compile_query
 from spaseq.errors import QueryError
 from spaseq.gpm.pattern_stage import PatternStage
+from spaseq.gpm.single_event.event_graph import EventGraph
 from spaseq.gpm.single_event.event_operators import EventOperators
 from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.limits import Limits
@@ -115,7 +116,8 @@ def test_single_events_have_the_rows_of_batches(head, sequence, a, b, events, kb
         found = [
             row
             for time, name, triples in given
-            for row in rows(plan, single.match(iri, time, counter.next(time), name, triples))
+            for graph in [EventGraph(triples)]
+            for row in rows(plan, single.match(iri, time, counter.next(time), name, graph))
         ]
         assert sorted(found, key=repr) == rows(plan, matcher.match(batch))
 
@@ -172,7 +174,7 @@ def test_an_event_that_may_exceed_a_limit_is_matched_as_in_a_batch() -> None:
         bad: list[BadInput] = []
         limits = Limits(solutions=solutions)
         stage = PatternStage(plan, knowledge_of({}), bad.append, limits)
-        found = SingleEventStage(plan, stage).match(S, 0, 0, None, triples)
+        found = SingleEventStage(plan, stage).match(S, 0, 0, None, EventGraph(triples))
         assert len(rows(plan, found)) == count
         assert len(bad) == (not count)
 
@@ -215,7 +217,7 @@ def test_columns_are_needed_where_the_order_of_solutions_decides(
     pattern = f"{{ {{ SELECT ?x {select} {{ {RATED} }} GROUP BY ?x }} }}"
     plan = compile_query(query(HEADS[0], "A", pattern, "{ ?x :z ?y }"))
     single = SingleEventStage(plan, PatternStage(plan, knowledge_of({})))
-    found = single.match(S, 0, 0, None, rated(*map(number, values)))
+    found = single.match(S, 0, 0, None, EventGraph(rated(*map(number, values))))
     assert isinstance(found, SolutionBatch if expected is None else EventRows)
     if expected is not None:
         ((_, (*_, solution)),) = found.rows()
@@ -241,7 +243,7 @@ def test_columns_are_needed_where_a_limit_cuts_what_is_equal(
     pattern = f"{{ {{ SELECT ?y {{ {RATED} }} {end} }} }}"
     plan = compile_query(query(HEADS[0], "A", pattern, "{ ?x :z ?y }"))
     single = SingleEventStage(plan, PatternStage(plan, knowledge_of({})))
-    found = single.match(S, 0, 0, None, rated(*map(number, ["2", "3", "1"])))
+    found = single.match(S, 0, 0, None, EventGraph(rated(*map(number, ["2", "3", "1"]))))
     if expected:
         assert isinstance(found, EventRows)
         assert sorted(row[1][-1] for row in found.rows()) == [(number(y),) for y in expected]

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import spaseq
 from spaseq.compile import compile_query
 from spaseq.gpm.pattern_stage import PatternStage
+from spaseq.gpm.single_event.event_graph import EventGraph
 from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.program_events import batch_from_events
@@ -205,7 +206,7 @@ def test_pushed_events_have_the_rows_of_batches(events, kb, group):
     found = [
         row
         for time, name, triples in given
-        for row in rows(plan, single.match(S, time, 0, name, triples))
+        for row in rows(plan, single.match(S, time, 0, name, EventGraph(triples)))
     ]
     batch = batch_from_events(S, given, InstantCounter())
     assert sorted(found, key=repr) == rows(plan, matcher.match(batch))

@@ -17,6 +17,7 @@ from spaseq.automaton.run.event_rows import EventRows
 from spaseq.compile import check_query
 from spaseq.errors import QueryError, UsageError
 from spaseq.gpm.pattern_stage import PatternStage
+from spaseq.gpm.single_event.event_graph import EventGraph
 from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.load import load_kb
@@ -105,7 +106,7 @@ def solved(
             )
             if random is not None and size == 1:
                 time, iri, triples = rows[0]
-                found = single.match(stream, time, counter.next(time), iri, triples)
+                found = single.match(stream, time, counter.next(time), iri, EventGraph(triples))
                 pieces += [] if found is None else [Piece(time, found)]
             else:
                 batch = batch_from_events(stream, rows[:size], counter)

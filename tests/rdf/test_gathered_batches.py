@@ -8,7 +8,7 @@ import numpy as np
 
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
-from spaseq.rdf.program_events import batch_from_events, gathered
+from spaseq.rdf.program_events import FewEvents, batch_from_events, gathered
 
 Event = tuple[int, int, str | None, list[tuple[str, str, str]]]
 
@@ -36,7 +36,8 @@ def events_of(given: EventBatch) -> Iterator[Event]:
 
 def test_small_batches_in_a_row_are_one() -> None:
     batches = [batch(1), batch(2, 0, first=1), batch(9, first=3), batch(1, first=4), batch(first=5)]
-    found = [*gathered(batches, 4)]
+    given = [*gathered(batches, 4)]
+    found = [each.columns() if isinstance(each, FewEvents) else each for each in given]
     assert [len(each) for each in found] == [3, 1, 1]
     assert found[1] is batches[2]
     expected = [event for each in batches for event in events_of(each)]
@@ -54,6 +55,8 @@ def test_a_batch_is_read_before_the_next_one_is_asked_for() -> None:
             for column in (made.time, made.k, made.start, made.s, made.p, made.o):
                 column[:] = 0
 
-    (found,) = gathered(overwritten(), 4)
+    (few,) = gathered(overwritten(), 4)
+    assert isinstance(few, FewEvents)
+    found = few.columns()
     assert [event[0] for event in events_of(found)] == [0, 1000, 2000]
     assert [event[3] for event in events_of(found)] == [triples(n, 1) for n in range(3)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.compile import compile_query
 from spaseq.gpm.pattern_stage import PatternStage
+from spaseq.gpm.single_event.event_graph import EventGraph
 from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -83,7 +84,8 @@ def test_single_events_wait_for_nothing() -> None:
     late, event = Late(), SingleEventStage(PLAN, PatternStage(PLAN, KnowledgeBase.empty()))
     late.stage.push(rows((2000, "a")))
     late.stage.advance(2000)
-    found = event.match("http://e/s", 3000, 0, None, [("<http://e/x>", "<http://e/b>", '"1"')])
+    graph = EventGraph([("<http://e/x>", "<http://e/b>", '"1"')])
+    found = event.match("http://e/s", 3000, 0, None, graph)
     assert isinstance(found, EventRows)
     late.stage.push(found)
     assert len(late.stage.advance(3000)) == 1

@@ -49,6 +49,11 @@ class EventRows:
     def __len__(self) -> int:
         return len(self.solutions)
 
+    @property
+    def gpm(self) -> list[int]:
+        """The GPM of each solution."""
+        return [gpm for gpm, _ in self.solutions]
+
     def rows(self) -> list[GpmRow]:
         """The solutions as rows."""
         stream, time, k, event = self.stream, self.time, self.k, self.event

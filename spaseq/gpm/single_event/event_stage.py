@@ -37,7 +37,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.term_columns import UNBOUND
 from spaseq.rdf.program_events import batch_of_event
-from spaseq.rdf.terms.term import Triple, scoped_term
+from spaseq.rdf.terms.term import scoped_term
 from spaseq.rdf.terms.triple_terms import blank_nodes, may_have_blank_node
 from spaseq.records import record
 
@@ -194,28 +194,28 @@ class SingleEventStage:
         return pattern
 
     def match(
-        self, iri: str, time: int, k: int, name: str | None, triples: Sequence[Triple]
+        self, iri: str, time: int, k: int, name: str | None, graph: EventGraph
     ) -> EventRows | SolutionBatch | None:
         """The solutions on an event of stream `iri`, at instant (time, k), of graph `name`.
 
         None if there are none and stage 2 does not need the bare event.
         """
         stream = self._streams[iri]
-        rows = self._rows(stream, triples)
+        rows = self._rows(stream, graph)
         if rows is None:
-            batch = self._matcher.match(batch_of_event(iri, time, k, name, triples))
+            batch = self._matcher.match(batch_of_event(iri, time, k, name, [*graph.triples]))
             return batch if len(batch) else None
         if not rows:
             return None
-        return EventRows(stream, time, k, name, self._values(rows, iri, time, k, triples))
+        return EventRows(stream, time, k, name, self._values(rows, iri, time, k, graph))
 
-    def _rows(self, stream: int, triples: Sequence[Triple]) -> list[tuple[int, Solution]] | None:
+    def _rows(self, stream: int, graph: EventGraph) -> list[tuple[int, Solution]] | None:
         """(GPM or BARE, solution) pairs; None if they need columns."""
         try:
             if not self._calls:
-                return self._found(stream, EventGraph(triples))
+                return self._found(stream, graph)
             with spending(Budget(self._matcher.limits, seconds=self._matcher.limits.timeout_s)):
-                return self._found(stream, EventGraph(triples))
+                return self._found(stream, graph)
         except (LimitExceeded, NeedsColumns):
             return None
 
@@ -265,7 +265,7 @@ class SingleEventStage:
         iri: str,
         time: int,
         k: int,
-        triples: Sequence[Triple],
+        graph: EventGraph,
     ) -> list[tuple[int, Values]]:
         """The solutions as values of their GPMs' variables; blank nodes get their answer labels."""
         values_of_rows = []
@@ -277,10 +277,11 @@ class SingleEventStage:
                 # Most texts have no "_:", and the usual case is no call.
                 if text is not None and "_:" in text and may_have_blank_node(text):
                     if blank is None:
-                        blank = {node for t in triples for term in t for node in blank_nodes(term)}
+                        terms = chain.from_iterable(graph.triples)
+                        blank = {*chain.from_iterable(map(blank_nodes, terms))}
                     values[i] = scoped_term(iri, time, k, text, blank)
             if gpm in self._with_event:
-                event = event or event_text(iri, time, k, triples)
+                event = event or event_text(iri, time, k, graph.triples)
                 values[-1] = event
             values_of_rows.append((gpm, tuple(values)))
         return values_of_rows

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.automaton.run.event_rows import EventRows
 from spaseq.compiled.arrays import Int64s
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import EARLIEST, TimedChange
@@ -136,11 +137,11 @@ class Stats:
         self.add(stage, seconds)
         self.query_seconds[query] = self.query_seconds.get(query, 0.0) + seconds
 
-    def count_solutions(self, plan: QueryPlan, rows: SolutionBatch) -> None:
+    def count_solutions(self, plan: QueryPlan, rows: SolutionBatch | EventRows) -> None:
         """Count the rows from stage 1, by GPM."""
         of_query = self.solutions.setdefault(plan.identity.title, {})
         evaluated = plan.patterns.evaluated
-        counts = np.bincount(rows.gpm + 1)[1:][: len(evaluated)]  # without bare rows
+        counts = np.bincount(np.add(rows.gpm, 1))[1:][: len(evaluated)]  # without bare rows
         for number in np.flatnonzero(counts).tolist():
             name = evaluated[number].name
             of_query[name] = of_query.get(name, 0) + int(counts[number])

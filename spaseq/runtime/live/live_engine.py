@@ -19,6 +19,7 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.algebra.answers import Answer
+from spaseq.automaton.run.event_rows import EventRows
 from spaseq.connectors.base import by_kind, is_heartbeat
 from spaseq.errors import OtherStateError, RunError
 from spaseq.kb.knowledge_versions import TimedChange
@@ -29,7 +30,7 @@ from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.rdf.program_events import gathered
+from spaseq.rdf.program_events import FewEvents, gathered
 from spaseq.runtime.arrivals.arrived_batch import before_horizon
 from spaseq.runtime.arrivals.passing_time import Watched
 from spaseq.runtime.arrivals.stream_clock import StreamClock, event_horizon
@@ -39,9 +40,9 @@ from spaseq.runtime.live.heartbeats import take_heartbeats
 from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.partition_clocks import PartitionClocks
 from spaseq.runtime.live.stream_events import StreamEvents, arrival_times
-from spaseq.runtime.pushed import Found, PushedQueries, PushedState, Tolerated
+from spaseq.runtime.pushed import PushedQueries, PushedState, Tolerated
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit
-from spaseq.stages.unit_stages import StageFactory
+from spaseq.stages.unit_stages import Rows, StageFactory
 
 _NEVER = -(2**63) + 1
 
@@ -227,19 +228,20 @@ class LiveEngine:
 
     def _match_all(self, batches: Iterable[EventBatch]) -> None:
         """Match events; those that came one by one together."""
-        for batch in gathered(batches, thresholds.current.gathered_triples):
-            self._match(batch)
-
-    def _match(self, batch: EventBatch) -> None:
-        at = time.perf_counter()
         if self._since is not None:
-            batch = batch.take(np.flatnonzero(batch.time >= self._since))
-        solutions: Found = []
-        for unit, rows in self.queries.match_batch(batch):
-            if isinstance(rows, SolutionBatch) and len(rows):
+            since = self._since
+            batches = (each.take(np.flatnonzero(each.time >= since)) for each in batches)
+        for some in gathered(batches, thresholds.current.gathered_triples):
+            self._match(some)
+
+    def _match(self, events: EventBatch | FewEvents) -> None:
+        at = time.perf_counter()
+        solutions = list[tuple[PushedUnit, Rows]]()
+        for unit, rows in self.queries.match(events):
+            if len(rows):
                 if not unit.is_family:
                     self._job.stats.count_solutions(unit.queries[0].plan, rows)
-                solutions.append((unit, rows.compact()))
+                solutions.append((unit, rows if isinstance(rows, EventRows) else rows.compact()))
         self.queries.push(solutions)
         self._job.stats.add("graph patterns", time.perf_counter() - at)
 

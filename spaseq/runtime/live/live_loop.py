@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from spaseq.algebra.graph_changes import GraphChange
 from spaseq.errors import OtherStateError
 from spaseq.kb.knowledge_versions import EARLIEST, TimedChange
-from spaseq.logs.stream_log import Heartbeat, StreamLog
+from spaseq.logs.stream_log import StreamLog
 from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.job.job import Job, ProcessCounts
@@ -55,10 +55,9 @@ from spaseq.runtime.pushed import Tolerated
 from spaseq.storage.checksums import cut_to, is_regular, size_of
 
 SNAPSHOT_S = 10.0
-"""Seconds between two saves of the state, or longer if a save took more than a twentieth of that.
-"""
+"""Minimum number of seconds between two saves of the state."""
 
-_SHARE = 20
+_SHARE = 20  # a save pays if a restart would repeat the work of so many saves
 _QUIET_S, _QUIET_SHARE = 300.0, 1000
 _LAST_ANSWERS_S = 10.0  # how long the end of a run waits for its output
 _LOOK_S = 0.2
@@ -107,7 +106,7 @@ class LiveLoop:
             self._commit_answers,
         )
         self._saved_at, self._save_s = time.monotonic(), 0.0
-        self._only_time = True  # nothing but heartbeats was read since the last snapshot
+        self._worked_s = 0.0  # seconds that a restart would take to repeat the work since then
         self._is_failing = False  # queries fail now, for which the logs are read to their ends
         self.deliveries: Deliveries | None = None
         how = keeping.sync_ms, keeping.endures
@@ -213,7 +212,7 @@ class LiveLoop:
         self.endpoints.saved()
         self._drop()
         self._fail(self.engine.check_sizes())
-        self._saved_at, self._only_time = time.monotonic(), True
+        self._saved_at, self._worked_s = time.monotonic(), 0.0
         self._save_s = self._saved_at - at
 
     def _drop(self) -> None:
@@ -407,24 +406,26 @@ class LiveLoop:
         self.reports.tell()
         self._commit_answers()  # that an earlier commit has not taken
         self.endpoints.begin_batch(self.reading.places)
-        read = False
+        read, at = False, time.monotonic()
         for iri, entries in self.reading.entries(self.engine.at_once, until):
             self.engine.take(iri, entries)
             read = True
-            self._only_time = self._only_time and all(isinstance(e, Heartbeat) for e in entries)
         if read:
             self._heartbeats.moved()
             self.job.stats.batches += 1
             self.answers.add(self.engine.advance())
             self.endpoints.end_batch(self.reading.places)
+            self._worked_s += time.monotonic() - at
             self._commit_answers()
             self._check_waiting()
-        due = max(SNAPSHOT_S, _SHARE * self._save_s)
-        if self._only_time:  # a restart reads few heartbeats again
-            due = max(_QUIET_S, _QUIET_SHARE * self._save_s)
-        if time.monotonic() - self._saved_at > due and not self._is_behind:
+        if self._is_save_due() and not self._is_behind:
             self._save()
         return read
+
+    def _is_save_due(self) -> bool:
+        passed = time.monotonic() - self._saved_at
+        pays = self._worked_s >= _SHARE * self._save_s
+        return passed > SNAPSHOT_S and (pays or passed > max(_QUIET_S, _QUIET_SHARE * self._save_s))
 
     def _check_waiting(self) -> None:
         """Fail queries that have exceeded the limit on partial matches.

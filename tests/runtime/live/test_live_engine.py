@@ -16,6 +16,7 @@ from spaseq.logs.messages import Message, MessageColumns
 from spaseq.options import FileSourceSettings, StateLimits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
+from spaseq.rdf.program_events import FewEvents
 from spaseq.runtime.job.job import Job, LateEvent
 from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.live_engine import LiveEngine
@@ -103,9 +104,9 @@ def test_messages_that_came_one_by_one_are_matched_together(
 ) -> None:
     sizes, match = list[int](), LiveEngine._match
 
-    def counted(engine: LiveEngine, batch: EventBatch) -> None:
-        sizes.append(len(batch))
-        match(engine, batch)
+    def counted(engine: LiveEngine, events: EventBatch | FewEvents) -> None:
+        sizes.append(len(events))
+        match(engine, events)
 
     monkeypatch.setattr(LiveEngine, "_match", counted)
     one_by_one(tmp_path)
