@@ -63,7 +63,7 @@ class Thresholds:
         64, "nodes", "compact sets: distance of the marks at which nodes can be dropped"
     )
     kept_groups: int = _of(
-        1024, "groups", "of a window that are kept although they have no rows any more", 0
+        1024, "groups", "of a window kept without rows; as many partitions, and rows that left", 0
     )
     waiting_pushes: int = _of(
         256, "pushes", "whose rows wait for the close of a kept window, so as to enter together", 0

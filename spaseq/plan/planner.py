@@ -229,7 +229,7 @@ def signature(plan: QueryPlan, title: str, text: Callable[[], str]) -> Signature
     if schema is not None:
         state += f"\n{schema.fingerprint}"
     if plan.patterns.kept:
-        state += "\nkept groups"
+        state += "\nkept rows of all partitions"  # earlier versions kept each partition's
     if consumes(plan):
         state += "\nconsumes"
     if plan.answers.distinct and plan.sequence.key.variables is None:

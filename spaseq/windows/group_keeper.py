@@ -7,13 +7,13 @@ only if they may pass the HAVING.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from spaseq import thresholds
+from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.gpm.evaluator import CurrentEvaluator, EventSolutions
 from spaseq.gpm.graphs.vertical_partition import SolutionsPartition
 from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
@@ -25,10 +25,12 @@ from spaseq.stateful import Stateful
 from spaseq.windows.group_aggregates import ChangedGroups, Exceeding, aggregates, codes_of, tests_of
 from spaseq.windows.group_rows import GroupRows, form_of
 from spaseq.windows.group_tables import GroupTable, TrackedOperands
-from spaseq.windows.kept_rows import KeptRows
-from spaseq.windows.kernels.group_runs import MEMBERS, WIDTH, advanced
+from spaseq.windows.kept_rows import LINKS
+from spaseq.windows.kernels.group_runs import HEAD, MEMBERS, NO_TERM, TAIL, WIDTH, advanced
+from spaseq.windows.kernels.window_bounds import LOOK
 from spaseq.windows.lasting_solutions import ChangedSolutions, GroupSolutions, agreeing, as_events
-from spaseq.windows.window_closes import Closes, closes_of
+from spaseq.windows.window_closes import Closes
+from spaseq.windows.window_rows import WindowRows, renumbered
 
 
 class GroupKeeper(Stateful):
@@ -38,7 +40,7 @@ class GroupKeeper(Stateful):
     with the reason.
     """
 
-    STATE = ("_rows", "_closes", "_table", "_held", "_given", "_begun")
+    STATE = ("_rows", "_keyed", "_held", "_given")
 
     def __init__(
         self,
@@ -48,88 +50,81 @@ class GroupKeeper(Stateful):
         changes: frozenset[str | None],
         exceed: Callable[[int, str], None],
         limits: Limits,
-        partition: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """`partition` has the values of the variables of PARTITION BY."""
-        self._partition, self._limits = partition, limits
-        self._kept, self._changes, self._exceed = kept, changes, exceed
+        self._limits, self._kept, self._changes, self._exceed = limits, kept, changes, exceed
         operands = plan.patterns.contents[kept.content].operands or ()
-        window_plan = plan.inputs.windows[window]
-        self._closes = closes_of(window_plan.extent)
         self._tracked = tracked = TrackedOperands.of(kept, len(operands))
         self._ways = np.array(tracked.queues, np.int64).reshape(-1, 2)
         self._twins = np.array(tracked.twins, np.int64)
-        self._rows = KeptRows(form_of(tracked))
+        partition = plan.sequence.own_partition
         sums = len(operands) + len(tracked.twins)
-        self._table = GroupTable(kept.columns, sums, len(tracked.queues))
-        self._given = GroupRows(plan, kept, window, self._table, tracked)
+        self._table = GroupTable((*partition, *kept.columns), sums, len(tracked.queues))
+        self._keyed = [self._table] if kept.columns else []  # else a group is a partition
+        own = None if kept.columns else self._table
+        self._rows = WindowRows(plan, window, form_of(tracked), own)
+        self._given = GroupRows(plan, kept, self._rows, self._table, tracked)
         pattern = plan.patterns.gpms[kept.gpm].pattern
         self._tests = tests_of(pattern, kept, tracked)
-        self._moved = np.zeros(3, np.int64)  # the next row to enter, to leave; the last mark
+        self._mark = 0  # the last one in the kernel
         self._held = GroupSolutions(changes)
-        self._begun = False  # whether there was a window event
         self._reads_knowledge = reads_around(pattern)
-        self._looks_again = False  # whether the knowledge base has changed since
 
     @property
     def next_due(self) -> int | None:
         """The time (ms) of the next window event, if no further event comes; None: never."""
-        return self._closes.next_due
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether it is as good as a new one."""
-        return not len(self._rows) and not len(self._held) and self.next_due is None
+        return self._rows.next_due
 
     def advance(
         self, rows: SolutionBatch, until: int, evaluator: CurrentEvaluator
     ) -> list[ChangedSolutions]:
-        """The result of the GPM on the window events up to a time (ms), in order.
+        """The result of the GPM on the window events up to a time (ms), in order by partition.
 
         `rows` are rows of the content, in any order; no later row is at or before `until`.
         """
-        new = self._given.append(rows, self._rows)
-        closes = self._closes.after(self._rows, new, until)
+        new = self._given.append(rows)
+        closes = self._rows.closes_after(new, until)
         given = list[ChangedSolutions]()
         if len(closes):
-            changed = self._changed(closes)
+            sizes, moved = self._rows.sizes(closes)
+            changed = self._changed(closes, moved)
             for first, end, some in _together(changed, len(closes)):
-                if not len(some) and None not in self._changes:
-                    continue  # nothing is new or gone
+                partition = closes.partition[first:end]
+                if not len(some) and not self._held.last_in(partition):
+                    continue
                 solutions, lexicon = self._evaluated(some, closes, evaluator)
                 heads = some.head[:, :2] - (first, 0)
-                event, columns = self._held.advance(end - first, heads, solutions, lexicon)
+                event, columns = self._held.advance(partition, heads, solutions, lexicon)
                 at = first + event
-                sizes = self._rows.events_in(closes.enter[at], closes.leave[at])
-                given.append(ChangedSolutions(closes, at, sizes, columns, lexicon))
-            self._begun, self._looks_again = True, False
-        self._forget()
+                given.append(ChangedSolutions(closes, at, sizes[at], columns, lexicon))
+            self._forget()
         return given
 
     def look_again(self) -> None:
-        """Visit all groups at the next window event, as the knowledge base has changed."""
-        self._looks_again = self._reads_knowledge
+        """Visit all groups at their next window event, as the knowledge base has changed."""
+        if self._reads_knowledge:
+            self._rows.lists[LOOK, : len(self._rows.partitions)] = 1
 
-    def _changed(self, closes: Closes) -> ChangedGroups:
-        """The groups that change at some window events, without those that surely do not pass."""
+    def _changed(self, closes: Closes, moved: int) -> ChangedGroups:
+        """The groups that change at some window events, without those that surely do not pass.
+
+        `moved` is how many rows enter and leave.
+        """
         rows, table, arrays = self._rows, self._table, self._rows.arrays
-        first = int(not self._kept.group.keys and not self._begun)
-        if self._looks_again:
-            first = len(table)
-        moved = int(closes.enter[-1] + closes.leave[-1] - self._moved[:2].sum()) + first
+        visits, visited = self._visits(closes)
+        room = moved + visited
         out = (
-            np.empty((moved, 5), np.int64),
-            np.empty((moved, len(table.numbers), WIDTH), np.int64),
-            np.empty((moved, len(self._ways)), np.int64),
+            np.empty((room, 5), np.int64),
+            np.empty((room, len(table.numbers), WIDTH), np.int64),
+            np.empty((room, len(self._ways)), np.int64),
         )
         made = advanced(
-            self._moved,
-            closes.enter,
-            closes.leave,
+            self._mark,
+            rows.lists,
+            (closes.partition, closes.enter, closes.leave),
             rows.base,
-            first,
-            not self._kept.group.keys,
-            (arrays["group"], arrays["following"]),
+            visits,
+            not self._kept.columns,
+            (arrays["group"], arrays[LINKS], arrays["next"]),
             (arrays["kind"], arrays["whole"], arrays["shift"], arrays["value"]),
             (self._ways, table.ends, arrays["after"], arrays["before"]),
             (self._twins, arrays["twin"], arrays["again"]),
@@ -138,7 +133,20 @@ class GroupKeeper(Stateful):
             np.empty(max(1, len(table)), np.int64),
             out,
         )
+        self._mark += len(closes)
         return ChangedGroups(*(column[:made] for column in out))
+
+    def _visits(self, closes: Closes) -> tuple[tuple[Int64s, Int64s], int]:
+        """(the groups of each partition, as the kernel wants them; the most that it visits)."""
+        look, none = self._rows.lists[LOOK], np.empty(0, np.int64)
+        if not self._kept.columns:
+            return (none, none), int(np.count_nonzero(look[np.unique(closes.partition)]))
+        if not (look > 0).any():
+            return (none, none), 0
+        owners = self._rows.partitions_of_keys(self._table.keys)
+        order = np.argsort(owners, kind="stable")
+        starts = np.searchsorted(owners[order], np.arange(len(look) + 1))
+        return (order, starts), len(owners)
 
     # --- solutions --------------------------------------------------------------------------------
 
@@ -149,7 +157,9 @@ class GroupKeeper(Stateful):
         passing = np.flatnonzero(changed.head[:, 4])
         index, exceeding = self._as_events(changed.take(passing), closes)
         made = evaluator()
-        solutions = agreeing(made.evaluate(index), index.lexicon, self._partition)
+        partition = closes.partition[changed.head[passing, 0]]
+        codes = self._rows.partition_codes(partition, index.lexicon)
+        solutions = agreeing(made.evaluate(index), index.lexicon, codes)
         exceeding |= made.take_exceeding()
         for row, reason in sorted(exceeding.items()):
             self._exceed(int(index.batch.time[row]), reason)
@@ -167,7 +177,8 @@ class GroupKeeper(Stateful):
         lexicon, columns = codes_of(values)
         used, which = np.unique(changed.head[:, 1], return_inverse=True)
         keys = [self._table.keys[number] for number in used.tolist()]
-        texts = ([key[i] for key in keys] for i in range(len(group.keys)))
+        first = len(self._rows.variables)
+        texts = ([key[first + i] for key in keys] for i in range(len(group.keys)))
         codes = [encoded(lexicon, column)[which] for column in texts]
         names = (*group.keys, *(name for name, _ in group.aggregates))
         given = dict(zip(names, [*codes, *columns], strict=True))
@@ -176,36 +187,69 @@ class GroupKeeper(Stateful):
     # --- state ------------------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        """Drop rows that have left, and groups without rows."""
-        rows, table = self._rows, self._table
-        rows.drop(int(self._moved[1]))
-        self._given.forget(rows.first, None)
-        size = len(table)
-        used = table.counts[:size, MEMBERS] > 0
-        used[table.held[:size] > 0] = True
+        """Drop rows that have left, groups without rows, and partitions without anything."""
+        rows = self._rows
+        rows.drop_left()
+        self._given.forget()
+        self._without_left()
+        if self._keyed:
+            self._without_empty()
+        places = rows.without_idle(self._held.has)
+        if places is not None:
+            self._held.renumber_partitions(places)
+            if not self._keyed:
+                self._renumber_groups(places)
+
+    def _without_left(self, is_needed: bool = False) -> None:
+        """Drop the rows that have left, if there are many or it is needed."""
+        rows, table, first = self._rows, self._table, self._rows.first
+        places = rows.without_left(is_needed)
+        if places is None:
+            return
+        for column, more in ((LINKS, 0), ("twin", 0), ("after", 1), ("before", 1)):
+            numbers = rows.column(column)
+            unknown = numbers == NO_TERM
+            numbers[:] = renumbered(numbers - more, places, first) + more
+            numbers[unknown] = NO_TERM
+        rows_of_group = table.counts[:, HEAD : TAIL + 1]
+        rows_of_group[:] = renumbered(rows_of_group, places, first)
+        table.ends[:] = renumbered(table.ends - 1, places, first) + 1
+        self._given.renumber_rows(places, first)
+
+    def _without_empty(self) -> None:
+        """Drop the groups without rows, if there are many."""
+        table, size = self._table, len(self._table)
+        if size <= thresholds.current.kept_groups:
+            return
+        used = (table.counts[:size, MEMBERS] > 0) | (table.held[:size] > 0)
         if 4 * np.count_nonzero(used) > size:  # few are renumbered often
             return
-        waiting = rows.column("group")
+        waiting = self._rows.column("group")
         used[waiting[waiting >= 0]] = True
         places = table.without_empty(used)
         if places is not None:
-            waiting[:] = np.append(places, np.int32(-1))[waiting]
-            self._held.renumber(places)
-            self._given.forget(rows.first, places)
+            self._renumber_groups(places)
+
+    def _renumber_groups(self, places: Int32s) -> None:
+        self._held.renumber_groups(places)
+        group = self._rows.column("group")
+        group[:] = np.append(places, np.int32(-1))[group]
+        self._given.renumber_groups(places)
 
     def snapshot(self) -> tuple[Any, ...]:
-        """The state: the kept rows, their positions, and the groups given out."""
-        seen = self._table.held[: len(self._table)].copy()
-        return super().snapshot(), self._moved[:2].tolist(), seen
+        """The state: the kept rows, and the groups given out."""
+        self._without_left(is_needed=True)
+        return super().snapshot(), self._table.held[: len(self._table)].copy()
 
     def restore(self, state: tuple[Any, ...]) -> None:
         """Go on from a state: the rows in the window enter their groups again."""
-        kept, (entered, left), seen = state
+        kept, seen = state
         super().restore(kept)
-        self._moved[:2] = left
-        none = np.empty(0, np.int64)
-        again = Closes(none, none.astype(np.int32), none, np.array([entered]), np.array([left]))
-        self._changed(again)
+        rows = self._rows
+        look = rows.lists[LOOK].copy()
+        again = rows.entering_again()
+        self._changed(again, len(rows))
+        rows.lists[LOOK] = look
         self._table.held[: len(seen)] = seen
         self.look_again()
 

@@ -21,7 +21,7 @@ from spaseq.rdf.terms.term import XSD
 from spaseq.stateful import Stateful
 from spaseq.windows.exact_numbers import double_strings, fits_whole, of_doubles
 from spaseq.windows.group_tables import GroupTable, TrackedOperands
-from spaseq.windows.kept_rows import EVENT_COLUMNS, LINKS, EventOrder, Form, KeptRows
+from spaseq.windows.kept_rows import EVENT_COLUMNS, LINKS, Form
 from spaseq.windows.kernels.group_runs import (
     DECIMAL,
     DOUBLE,
@@ -32,6 +32,7 @@ from spaseq.windows.kernels.group_runs import (
     SCALE,
     WHOLE,
 )
+from spaseq.windows.window_rows import WindowRows, renumbered
 
 _BITS = 32
 
@@ -83,15 +84,26 @@ class TwinRows(Stateful):
         self._rows = np.insert(self._rows, at[~known], last[~known])
         return twin_of
 
-    def forget(self, first: int, places: Int32s | None) -> None:
-        """Drop pairs whose last row is before `first`; `places` are new numbers of groups."""
+    def forget(self, first: int) -> None:
+        """Drop pairs whose last row is before `first`, if there are many."""
         stays = self._rows >= first
-        if places is None and 2 * np.count_nonzero(stays) > len(stays):
-            return
+        if 2 * np.count_nonzero(stays) <= len(stays):
+            self._keep(stays)
+
+    def renumber_rows(self, places: Int64s, first: int) -> None:
+        """Give the rows the numbers of `WindowRows.without_left`."""
+        self._rows = renumbered(self._rows, places, first)
+        self._keep(self._rows >= 0)
+
+    def renumber_groups(self, places: Int32s) -> None:
+        """Give the groups new numbers, by the old ones; those that are -1 have no rows."""
+        group = places[self._pairs >> _BITS].astype(np.int64)
+        stays = group >= 0
+        self._pairs = (group << _BITS) | self._numbers
+        self._keep(stays)
+
+    def _keep(self, stays: Bools) -> None:
         self._pairs, self._rows = self._pairs[stays], self._rows[stays]
-        if places is not None:
-            group = places[self._pairs >> _BITS].astype(np.int64)
-            self._pairs = (group << _BITS) | self._numbers
         used = np.zeros(len(self._terms), np.bool_)
         used[self._numbers] = True
         terms = self._terms.without_empty(used)
@@ -125,46 +137,36 @@ def form_of(tracked: TrackedOperands) -> Form:
 
 
 class GroupRows(Stateful):
-    """Makes rows of groups, in the `order` of events."""
+    """Makes rows of groups, whose numbers a table gives, and puts them behind others."""
 
-    STATE = ("order", "_twins")
+    STATE = ("_twins",)
 
     def __init__(
         self,
         plan: QueryPlan,
         kept: KeptGroups,
-        window: int,
+        to: WindowRows,
         table: GroupTable,
         tracked: TrackedOperands,
     ) -> None:
-        self._table, self._stream, self._within = table, kept.stream, kept.order
+        self._table, self._to, self._kept = table, to, kept
         self._ordered = {operand for operand, _ in tracked.queues}
         self._twins = {operand: TwinRows() for operand in tracked.twins}
-        self.order = EventOrder(plan, window)
         self._operands = plan.patterns.contents[kept.content].operands or ()
         self._bare = plan.patterns.number_of(kept.content, bare=True)
 
-    def append(self, rows: SolutionBatch, to: KeptRows) -> int:
+    def append(self, rows: SolutionBatch) -> int:
         """Append the rows of the window's streams; how many there are."""
-        rows = self.order.ordered(rows)
+        rows = self._to.order.ordered(rows)
         if not len(rows):
             return 0
-        columns: dict[str, Array] = {**self.order.event_columns(rows)}
-        if self._within and not columns["opens"].all():
-            keys = [_text_ranks(rows.values[v]) for v in self._within]
-            rows = rows.take(np.lexsort((*keys[::-1], columns["event"])))
-        outside: Bools = rows.gpm == self._bare
-        if SOLVED in rows.values:
-            outside |= rows.values[SOLVED].codes < 0
-        if self._stream is not None:
-            outside |= rows.stream != self._stream
-        group = np.full(len(rows), -1, np.int32)
-        if outside.any():
-            inside = np.flatnonzero(~outside)
-            group[inside] = self._table.of_rows(rows.take(inside))
-        else:
-            group = self._table.of_rows(rows)
-        columns["group"] = group
+        event = self._to.order.numbers(rows)
+        if self._kept.order and (event[1:] == event[:-1]).any():
+            keys = [_text_ranks(rows.values[v]) for v in self._kept.order]
+            rows = rows.take(np.lexsort((*keys[::-1], event)))
+        partition = self._to.partitions_of(rows)
+        group = self._groups(rows, partition)
+        columns: dict[str, Array] = {"event": event, "partition": partition, "group": group}
         own = [
             _values(rows, operand, number in self._ordered)
             for number, operand in enumerate(self._operands)
@@ -175,11 +177,26 @@ class GroupRows(Stateful):
             if any(len(terms.terms) for terms in texts):
                 columns["text"] = np.stack([terms.objects() for terms in texts])
         if self._twins:
-            first = to.first + len(to)
+            first = self._to.first + len(self._to)
             given = ((twins, self._terms(rows, number)) for number, twins in self._twins.items())
             columns["twin"] = np.stack([twins.twins(group, own, first) for twins, own in given])
-        to.append(len(rows), columns)
+        self._to.take(rows, columns)
         return len(rows)
+
+    def _groups(self, rows: SolutionBatch, partition: Int32s) -> Int32s:
+        """The group [n] of each row, which the table numbers; -1 for none."""
+        outside: Bools = rows.gpm == self._bare
+        if SOLVED in rows.values:
+            outside |= rows.values[SOLVED].codes < 0
+        if self._kept.stream is not None:
+            outside |= rows.stream != self._kept.stream
+        if self._table is self._to.partitions:
+            return np.where(outside, np.int32(-1), partition)
+        if not outside.any():
+            return self._table.of_rows(rows)
+        group, inside = np.full(len(rows), -1, np.int32), np.flatnonzero(~outside)
+        group[inside] = self._table.of_rows(rows.take(inside))
+        return group
 
     def _terms(self, rows: SolutionBatch, number: int) -> TermColumn:
         """The terms of an operand, also of doubles without text."""
@@ -194,10 +211,20 @@ class GroupRows(Stateful):
         back[np.append(np.flatnonzero(~bare), np.flatnonzero(bare))] = np.arange(len(rows))
         return TermColumn.concat([terms.take(np.flatnonzero(~bare)), doubles]).take(back)
 
-    def forget(self, first: int, places: Int32s | None) -> None:
-        """Drop the state of rows before a number; `places` are new numbers of groups."""
+    def forget(self) -> None:
+        """Drop the state of rows that have left."""
         for twin_rows in self._twins.values():
-            twin_rows.forget(first, places)
+            twin_rows.forget(self._to.first)
+
+    def renumber_rows(self, places: Int64s, first: int) -> None:
+        """Give the rows the numbers of `WindowRows.without_left`."""
+        for twin_rows in self._twins.values():
+            twin_rows.renumber_rows(places, first)
+
+    def renumber_groups(self, places: Int32s) -> None:
+        """Give the groups new numbers, by the old ones."""
+        for twin_rows in self._twins.values():
+            twin_rows.renumber_groups(places)
 
 
 def _values(rows: SolutionBatch, operand: Operand, is_ordered: bool) -> dict[str, Array]:

@@ -7,8 +7,7 @@ enter, and each result stays until the first of its rows leaves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 
 import numpy as np
 
@@ -25,8 +24,9 @@ from spaseq.plan.window_joins import column_of
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.stateful import Stateful
 from spaseq.windows.group_tables import GroupTable
-from spaseq.windows.kept_rows import EVENT_COLUMNS, LINKS, EventOrder, Form, KeptRows
+from spaseq.windows.kept_rows import EVENT_COLUMNS, LINKS, Form
 from spaseq.windows.kernels.joined_rows import joined
+from spaseq.windows.kernels.window_bounds import FIRST, WAIT
 from spaseq.windows.lasting_solutions import (
     ChangedSolutions,
     Given,
@@ -35,13 +35,11 @@ from spaseq.windows.lasting_solutions import (
     as_events,
     texts_of,
 )
-from spaseq.windows.window_closes import Closes, closes_of
+from spaseq.windows.window_closes import Closes
+from spaseq.windows.window_rows import WindowRows, with_room
 
 _MOST_TOGETHER = 65_536
 """Number of combinations for which there is room at a time, unless a single row has more."""
-
-_ALL = 2**62
-"""Beyond every number of a row."""
 
 
 def form_of(kept: KeptJoin) -> Form:
@@ -56,20 +54,22 @@ def form_of(kept: KeptJoin) -> Form:
 
 
 class JoinRows(Stateful):
-    """Makes rows of a join, in the `order` of events; `tables` number the values of each edge."""
+    """Makes rows of a join, and puts them behind others; `tables` number the values of each edge.
 
-    STATE = ("order", "tables")
+    The values of an edge begin with the partition's.
+    """
 
-    def __init__(self, plan: QueryPlan, kept: KeptJoin, window: int) -> None:
-        self._kept = kept
-        self.order = EventOrder(plan, window)
-        self.tables = [GroupTable(edge.variables) for edge in kept.edges]
+    STATE = ("tables",)
+
+    def __init__(self, plan: QueryPlan, kept: KeptJoin, to: WindowRows) -> None:
+        self._kept, self._to = kept, to
+        self.tables = [GroupTable((*to.variables, *edge.variables)) for edge in kept.edges]
         number_of = plan.patterns.number_of
         self._numbers = [number_of(part.content) for part in kept.parts]
         self._all = [number_of(kept.contents[0], bare) for bare in (False, True)]
         self._columns = [(column_of(plan, variable), part) for variable, part in kept.variables]
 
-    def append(self, rows: SolutionBatch, to: KeptRows) -> int:
+    def append(self, rows: SolutionBatch) -> int:
         """Append the rows of the window's streams; how many there are."""
         rows, part = self._of_parts(rows)
         if not len(rows):
@@ -83,7 +83,8 @@ class JoinRows(Stateful):
             places = np.flatnonzero(part == number)
             values[places] = rows.values[column].objects(places)
         given: dict[str, Array] = {"part": part, "keys": keys, "text": text}
-        to.append(len(rows), {**self.order.event_columns(rows), **given})
+        given |= {"event": self._to.order.numbers(rows), "partition": self._to.partitions_of(rows)}
+        self._to.take(rows, given)
         return len(rows)
 
     def _of_parts(self, rows: SolutionBatch) -> tuple[SolutionBatch, Array]:
@@ -97,12 +98,12 @@ class JoinRows(Stateful):
         places = np.concatenate(by_part)
         part = np.repeat([*range(len(by_part) - 1), -1], [*map(len, by_part)]).astype(np.int8)
         rows = rows.take(places)
-        order = self.order.places(rows)
+        order = self._to.order.places(rows)
         return rows.take(order), part[order]
 
-    def forget(self, rows: KeptRows) -> bool:
+    def forget(self) -> bool:
         """Drop the values of edges that no row has; return whether the others have new numbers."""
-        changed = False
+        rows, changed = self._to, False
         for number, table in enumerate(self.tables):
             keys = rows.column("keys")[number]
             used = np.zeros(len(table), np.bool_)
@@ -132,7 +133,7 @@ class JoinKeeper(Stateful):
     with the reason; such an event has none.
     """
 
-    STATE = ("_rows", "_closes", "_given", "_held", "_places")
+    STATE = ("_rows", "_given", "_held")
 
     def __init__(
         self,
@@ -142,65 +143,60 @@ class JoinKeeper(Stateful):
         changes: frozenset[str | None],
         exceed: Callable[[int, str], None],
         limits: Limits,
-        partition: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """`partition` has the values of the variables of PARTITION BY."""
-        self._partition = partition
         self._kept, self._exceed, self._limits = kept, exceed, limits
-        self._closes = closes_of(plan.inputs.windows[window].extent)
-        self._rows = KeptRows(form_of(kept))
-        self._given = JoinRows(plan, kept, window)
+        self._rows = WindowRows(plan, window, form_of(kept))
+        self._given = JoinRows(plan, kept, self._rows)
         self._held = LastingSolutions(changes)
-        self._variables = sorted({*visible(possible(kept.pattern)), *partition})
+        self._variables = sorted({*visible(possible(kept.pattern)), *self._rows.variables})
         self._ends = np.array([(e.first, e.second) for e in kept.edges], np.int64).reshape(-1, 2)
         self._walks = _walks(kept)
         size = len(kept.parts)
         self._work = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        self._moved = np.zeros(5, np.int64)
+        self._moved = np.zeros(3, np.int64)
         self._heads = self._tails = np.full((2 * len(kept.edges), 0), -1, np.int64)
 
     @property
     def next_due(self) -> int | None:
         """The time (ms) of the next window event, if no further event comes; None: never."""
-        return self._closes.next_due
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether it is as good as a new one."""
-        return not len(self._rows) and not len(self._held) and self.next_due is None
+        return self._rows.next_due
 
     def advance(
         self, rows: SolutionBatch, until: int, evaluator: CurrentEvaluator
     ) -> list[ChangedSolutions]:
-        """The result of the GPM on the window events up to a time (ms), in order.
+        """The result of the GPM on the window events up to a time (ms), in order by partition.
 
         `rows` are rows of the contents, in any order; no later row is at or before `until`.
         """
-        new = self._given.append(rows, self._rows)
-        closes = self._closes.after(self._rows, new, until)
-        given = self._changes(closes, evaluator) if len(closes) else []
+        new = self._given.append(rows)
+        closes = self._rows.closes_after(new, until)
+        if not len(closes):
+            return []
+        sizes, _ = self._rows.sizes(closes)
+        given = self._changes(closes, evaluator)
         event = np.array([event for event, _ in given], np.int64)
-        sizes = self._rows.events_in(closes.enter[event], closes.leave[event])
         self._forget()
         lexicon = Lexicon(ScopedTerms([]))
         columns = {
             v: encoded(lexicon, [solution[i] for _, solution in given])
             for i, v in enumerate(self._variables)
         }
-        return [ChangedSolutions(closes, event, sizes, columns, lexicon)]
+        return [ChangedSolutions(closes, event, sizes[event], columns, lexicon)]
 
     def _changes(self, closes: Closes, evaluator: CurrentEvaluator) -> Given:
         """The wanted solutions at some window events."""
         given: Given = []
         done = 0  # the window events before it have been given
         moved, most = self._moved, self._limits.solutions
-        moved[2:] = 0
+        moved[:] = 0
         while done < len(closes):
             event, rows = self._joined(closes)
-            self._add(event, rows, closes, evaluator, done)
-            given += self._given_until(closes, done, int(moved[2]))
-            done = int(moved[2])
-            if done < len(closes) and (moved[3] + moved[4] > most or len(self._held) > most):
+            self._add(event, rows, closes, evaluator)
+            given += self._held.advance(closes, done, int(moved[0]))
+            done = int(moved[0])
+            if done < len(closes) and (
+                moved[1] + moved[2] > most or self._held.size(int(closes.partition[done])) > most
+            ):
                 given += self._without(closes, done)
                 done += 1
         return given
@@ -208,17 +204,17 @@ class JoinKeeper(Stateful):
     def _joined(self, closes: Closes) -> tuple[Int64s, Int64s]:
         """(window event, rows of all parts) of combinations that come, as far as there is room."""
         together = min(thresholds.current.changed_groups, _MOST_TOGETHER)
-        room = max(together, int(self._moved[3]))
+        room = max(together, int(self._moved[1]))
         self._reserve()
-        rows = self._rows
+        rows, arrays = self._rows, self._rows.arrays
         event, taken = np.empty(room, np.int64), np.empty((room, len(self._kept.parts)), np.int64)
         made = joined(
             self._moved,
             self._limits.solutions,
-            closes.enter,
-            closes.leave,
+            rows.lists,
+            (closes.partition, closes.enter, closes.leave),
             rows.base,
-            (rows.arrays["part"], rows.arrays["keys"], rows.arrays[LINKS]),
+            (arrays["part"], arrays["keys"], arrays[LINKS], arrays["next"]),
             (self._heads, self._tails),
             (self._ends, self._walks),
             self._work,
@@ -227,12 +223,7 @@ class JoinKeeper(Stateful):
         return event[:made], taken[:made]
 
     def _add(
-        self,
-        event: Int64s,
-        rows: Int64s,
-        closes: Closes,
-        evaluator: CurrentEvaluator,
-        done: int,
+        self, event: Int64s, rows: Int64s, closes: Closes, evaluator: CurrentEvaluator
     ) -> None:
         """Hold the solutions of combinations, which begin at window events."""
         if not len(event):
@@ -246,80 +237,81 @@ class JoinKeeper(Stateful):
         }
         index = as_events(closes, event, self._kept.joined, columns, lexicon)
         made = evaluator()
-        evaluated = agreeing(made.evaluate(index), lexicon, self._partition)
+        partition = closes.partition[event]
+        codes = self._rows.partition_codes(partition, lexicon)
+        evaluated = agreeing(made.evaluate(index), lexicon, codes)
         for row, reason in made.take_exceeding().items():
             self._exceed(int(index.batch.time[row]), reason)
         shown = [texts_of(evaluated.columns[v], lexicon) for v in self._variables]
         solutions = [*zip(*shown, strict=True)] if shown else [()] * len(evaluated.event)
-        self._held.add(solutions, event[evaluated.event] - done, rows.min(axis=1)[evaluated.event])
-
-    def _given_until(self, closes: Closes, done: int, reached: int) -> Given:
-        """The wanted solutions at the window events from `done` on and before `reached`."""
-        given = self._held.advance(closes.leave[done:reached])
-        return [(done + event, solution) for event, solution in given]
+        which = evaluated.event
+        self._held.add(solutions, partition[which], event[which], rows.min(axis=1)[which])
 
     def _without(self, closes: Closes, event: int) -> Given:
         """The result at a window event whose solutions exceed the limit: none.
 
-        At the next one all rows of the window enter again.
+        At the next one of the partition all its rows enter again.
         """
         reason = f"more than {self._limits.solutions:,} solutions"
         self._exceed(int(closes.time[event]), reason)
-        given = self._held.advance(np.array([_ALL]))
-        self._start_at(int(closes.leave[event]), event + 1)
-        return [(event, solution) for _, solution in given]
-
-    def _start_at(self, row: int, event: int) -> None:
-        """Go on with empty lists: rows enter again from a row on, at the next window event."""
-        self._moved[:] = row, row, event, 0, 0
-        self._heads[:], self._tails[:] = -1, -1
+        rows, partition = self._rows, closes.partition[event]
+        given = self._held.without(int(partition), event)
+        rows.lists[WAIT, partition] = rows.lists[FIRST, partition]
+        self._moved[:] = event + 1, 0, 0
+        of_partition = rows.column("keys")[:, rows.column("partition") == partition]
+        for edge, keys in enumerate(of_partition):
+            for lists in (self._heads, self._tails):
+                lists[2 * edge : 2 * edge + 2, keys[keys >= 0]] = -1
+        return given
 
     # --- state ------------------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        """Drop the rows that have left, and the values that only they have."""
-        self._rows.drop(int(self._moved[1]))
+        """Drop the rows that have left, the values that only they have, and idle partitions."""
+        self._rows.drop_left()
         self._held.forget()
-        if self._given.forget(self._rows):
+        is_moved = self._without_left()
+        if self._given.forget() or is_moved:
             self._link()
+        places = self._rows.without_idle(self._held.has)
+        if places is not None:
+            self._held.renumber_partitions(places)
+
+    def _without_left(self, is_needed: bool = False) -> bool:
+        """Drop the rows that have left, if there are many or it is needed; whether it is done."""
+        first = self._rows.first
+        places = self._rows.without_left(is_needed)
+        if places is not None:
+            self._held.renumber_rows(places, first)
+        return places is not None
 
     def _reserve(self) -> None:
         """Make room for the lists of all values."""
-        values, room = max(map(len, self._given.tables), default=0), self._heads.shape[1]
-        if values > room:
-            more = ((0, 0), (0, max(64, 2 * values) - room))
-            self._heads = np.pad(self._heads, more, constant_values=-1)
-            self._tails = np.pad(self._tails, more, constant_values=-1)
+        values = max(map(len, self._given.tables), default=0)
+        self._heads, self._tails = (with_room(own, values) for own in (self._heads, self._tails))
 
     def _link(self) -> None:
         """Rebuild the lists of the rows in the window."""
-        rows, (entered, left) = self._rows, self._moved[:2].tolist()
+        rows, first = self._rows, self._rows.first
         self._heads = self._tails = np.full((len(self._heads), 0), -1, np.int64)
         self._reserve()
-        inside = slice(left - rows.first, entered - rows.first)
-        part, keys = rows.column("part")[inside], rows.column("keys")[:, inside]
-        following = rows.column(LINKS)[:, inside]
+        inside = np.flatnonzero(rows.inside())
+        part, keys, following = rows.column("part"), rows.column("keys"), rows.column(LINKS)
         for edge_end, number in enumerate(self._ends.reshape(-1).tolist()):
             edge = edge_end // 2
-            places = np.flatnonzero(part == number)
+            places = inside[part[inside] == number]
             if len(places):
                 places = places[np.argsort(keys[edge, places], kind="stable")]
                 values = keys[edge, places]
                 last = np.append(values[1:] != values[:-1], True)
-                following[edge, places] = np.where(last, -1, np.append(places[1:], 0) + left)
-                self._tails[edge_end, values[last]] = places[last] + left
-                first = np.append(True, last[:-1])
-                self._heads[edge_end, values[first]] = places[first] + left
+                following[edge, places] = np.where(last, -1, np.append(places[1:], 0) + first)
+                self._tails[edge_end, values[last]] = places[last] + first
+                begins = np.append(True, last[:-1])
+                self._heads[edge_end, values[begins]] = places[begins] + first
 
-    @property
-    def _places(self) -> list[int]:
-        """The next row to enter, and to leave."""
-        places: list[int] = self._moved[:2].tolist()
-        return places
-
-    @_places.setter
-    def _places(self, places: list[int]) -> None:
-        self._moved[:2] = places
+    def _before_snapshot(self) -> None:
+        if self._without_left(is_needed=True):
+            self._link()
 
     def _after_restore(self) -> None:
         self._link()

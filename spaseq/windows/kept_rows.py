@@ -4,8 +4,8 @@ are made; the ones that have left are dropped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -20,8 +20,9 @@ Form: TypeAlias = "Mapping[str, tuple[int | None, Any]]"
 
 EVENT_COLUMNS: Form = {
     "time": (None, np.int64),
-    "opens": (None, np.bool_),  # the first row of its event
-    "event": (None, np.int64),  # the number of its event
+    "partition": (None, np.int32),  # its number
+    "next": (None, np.int64),  # the number of the partition's next row
+    "event": (None, np.int64),  # the number of its event in the partition
 }
 """The columns [n] of all rows."""
 
@@ -63,13 +64,12 @@ class EventOrder(Stateful):
         order = np.lexsort((self._ranks[stream], k, time))
         return order if isinstance(of_streams, slice) else of_streams[order]
 
-    def event_columns(self, rows: SolutionBatch) -> Mapping[str, Array]:
-        """The columns of `EVENT_COLUMNS` of some rows in order, the next ones."""
-        opens = np.ones(len(rows), np.bool_)
-        opens[1:] = _differs(rows.time) | _differs(rows.k) | _differs(rows.stream)
-        events = self.events + np.cumsum(opens) - 1
+    def numbers(self, rows: SolutionBatch) -> Int64s:
+        """The numbers [n] of the events of some rows in order, the next ones."""
+        opens = _differs(rows.time) | _differs(rows.k) | _differs(rows.stream)
+        events = self.events + np.append(0, np.cumsum(opens))
         self.events = int(events[-1]) + 1
-        return {"time": rows.time, "opens": opens, "event": events}
+        return events
 
 
 def _differs(column: Array) -> Bools:
@@ -87,7 +87,7 @@ class KeptRows(Stateful):
     ([7], 1)
     """
 
-    STATE = ("first", "_saved")
+    STATE: ClassVar[Sequence[str | tuple[str, str]]] = ("first", "_saved")
 
     def __init__(self, form: Form) -> None:
         self.first = 0  # the number of the first row
@@ -121,21 +121,6 @@ class KeptRows(Stateful):
         """[n] the times (ms)."""
         return self.column("time")
 
-    @property
-    def opens(self) -> Bools:
-        """[n] whether a row is the first one of its event."""
-        return self.column("opens")
-
-    def events_in(self, enter: Int64s, leave: Int64s) -> Int64s:
-        """[t] the numbers of events of the rows from `leave` on and before `enter`, absolute."""
-        if not len(enter):
-            return np.empty(0, np.int64)
-        event = self.column("event")
-        last = event[np.maximum(enter - self.first - 1, 0)]
-        begin = event[np.minimum(leave - self.first, len(self) - 1)]
-        sizes: Int64s = np.where(enter > leave, last - begin + 1, 0)
-        return sizes
-
     def append(self, size: int, columns: Mapping[str, Array]) -> None:
         """Take rows. A column that is not given is undefined; one of objects has None."""
         self._reserve(size)
@@ -153,6 +138,17 @@ class KeptRows(Stateful):
             self._columns[name][..., self._begin : self._begin + gone] = None
         self._begin += gone
         self.first += gone
+
+    def keep(self, stays: Bools) -> Int64s:
+        """Drop the rows that do not stay; return the new numbers [n] of all rows, -1 for none."""
+        places = self._begin + np.flatnonzero(stays)
+        end = self._begin + len(places)
+        for name, column in self._columns.items():
+            column[..., self._begin : end] = column[..., places]
+            if name in self._held:
+                column[..., end : self._end] = None
+        self._end = end
+        return np.where(stays, self.first + np.cumsum(stays) - 1, -1)
 
     def _reserve(self, size: int) -> None:
         room = self._columns["time"].shape[0]

@@ -1,4 +1,4 @@
-"""The window events of a window as columns: their times, and their rows.
+"""The window events of a window in all partitions as columns: their times, and their rows.
 
 Rows come in order of (time, k, stream IRI) and have absolute numbers. `spaseq.windows.window_runs`
 does the same for one event at a time.
@@ -6,58 +6,86 @@ does the same for one event at a time.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
 
-from spaseq.compiled.arrays import Bools, Int32s, Int64s
+from spaseq.compiled.arrays import Array, Bools, Int32s, Int64s
 from spaseq.gpm.graphs.vertical_partition import ranges
 from spaseq.plan.query_plan import EachEventExtent, Extent, PanesExtent, SessionExtent
 from spaseq.records import record
-from spaseq.stateful import Stateful
-from spaseq.windows.kernels.window_bounds import windows_of_events
+from spaseq.windows.kernels.window_bounds import (
+    DONE,
+    PENDING,
+    START,
+    sessions,
+    windows_of_events,
+)
 
 
 @record
 class Closes:
-    """t window events, in order.
+    """t window events: those of each partition in a row, in order.
 
-    `enter` and `leave` int64 [t] are numbers of rows: the rows before `enter` have come, and those
-    before `leave` have gone. `begin` [t] are the begins of their ranges (ms).
+    `partition` int64 [t] are numbers. `enter` and `leave` int64 [t] are numbers of rows: the rows
+    of the partition before `enter` have come, and those before `leave` have gone. `begin` [t] are
+    the begins of their ranges (ms).
     """
 
+    partition: Int64s
     time: Int64s
     k: Int32s
     begin: Int64s
     enter: Int64s
     leave: Int64s
 
+    @classmethod
+    def of(cls, found: Int64s) -> Closes:
+        """The window events [6, t] that a kernel of `window_bounds` has found."""
+        partition, time, k, begin, enter, leave = found
+        return cls(partition, time, k.astype(np.int32), begin, enter, leave)
+
     def __len__(self) -> int:
         return len(self.time)
 
 
-class RowTimes(Protocol):
-    """The rows that are in windows, or will be."""
+class PartitionedRows(Protocol):
+    """The rows that are in windows, or will be, and the lists of their partitions."""
 
-    first: int  # the number of the first of them
+    lists: Int64s
+    """[PLACES, room] (`kernels.window_bounds`)."""
+
+    @property
+    def arrays(self) -> Mapping[str, Array]:
+        """The columns of rows, with room before and behind them."""
+
+    @property
+    def base(self) -> int:
+        """The number of the row that would be at place 0 of the arrays."""
+
+    @property
+    def first(self) -> int:
+        """The number of the first row."""
 
     @property
     def time(self) -> Int64s:
-        """[n] their times (ms)."""
+        """[n] the times (ms) of the rows, in order."""
 
-    @property
-    def opens(self) -> Bools:
-        """[n] whether a row is the first one of its event."""
+    def by_partition(self, new: int) -> Int64s:
+        """The numbers of the last `new` rows, those of each partition in a row, in order."""
 
 
 class WindowCloses(Protocol):
     """Says when the windows of an extent close."""
 
-    @property
-    def next_due(self) -> int | None:
+    def are_due(self, lists: Int64s) -> Bools:
+        """Which partitions [p] have a window event if no further event comes."""
+
+    def next_due(self, lists: Int64s) -> int | None:
         """The time (ms) of the next window event, if no further event comes; None: never."""
 
-    def after(self, rows: RowTimes, new: int, until: int) -> Closes:
+    def after(self, rows: PartitionedRows, new: int, until: int) -> Closes:
         """The window events up to a time (ms); the last `new` rows have just come.
 
         No more rows come at or before `until`.
@@ -76,117 +104,106 @@ def closes_of(extent: Extent) -> WindowCloses:
     raise AssertionError(extent)
 
 
-class PaneCloses(Stateful):
+class PaneCloses:
     """Windows that close at regular times, which have numbers; see `PanesRun`."""
-
-    STATE = ("_done", "_pending", "_is_new")
 
     def __init__(self, extent: PanesExtent) -> None:
         self._extent = extent
-        self._done = self._pending = 0  # closes are numbered; _done < number <= _pending come
-        self._is_new = True
 
-    @property
-    def next_due(self) -> int | None:
-        if self._is_new or self._pending <= self._done:
+    def are_due(self, lists: Int64s) -> Bools:
+        due: Bools = lists[PENDING] > lists[DONE]
+        return due
+
+    def next_due(self, lists: Int64s) -> int | None:
+        done = lists[DONE][self.are_due(lists)]
+        if not len(done):
             return None
-        return self._extent.origin_ms + (self._done + 1) * self._extent.slide_ms
+        return self._extent.origin_ms + (int(done.min()) + 1) * self._extent.slide_ms
 
-    def after(self, rows: RowTimes, new: int, until: int) -> Closes:
-        extent = self._extent
-        time = rows.time[len(rows.time) - new :] - extent.origin_ms
+    def after(self, rows: PartitionedRows, new: int, until: int) -> Closes:
+        extent, lists = self._extent, rows.lists
+        given = rows.by_partition(new) - rows.base
+        time = rows.arrays["time"][given] - extent.origin_ms
         first = time // extent.slide_ms + 1
         end = (time + extent.range_ms) // extent.slide_ms + 1  # the first one without the row
         held = end > first
-        first, end = first[held], end[held]
-        if not self._is_new and self._pending > self._done:
-            first, end = np.append(self._done + 1, first), np.append(self._pending, end)
-        if not len(first):
-            return self._at(rows, np.empty(0, np.int64))
-        last = (until - extent.origin_ms) // extent.slide_ms
-        begin = np.maximum(first, np.append(first[0], end[:-1] + 1))
-        due = np.minimum(end, min(last, int(end[-1])))
-        numbers = ranges(begin, np.maximum(due - begin + 1, 0))
-        self._is_new, self._pending = False, int(end[-1])
-        self._done = min(last, self._pending)
-        return self._at(rows, numbers)
+        open_ones = np.flatnonzero(self.are_due(lists))
+        partition = np.append(open_ones, rows.arrays["partition"][given[held]])
+        first = np.append(lists[DONE, open_ones] + 1, first[held])
+        end = np.append(lists[PENDING, open_ones], end[held])
+        if len(open_ones):
+            order = np.argsort(partition, kind="stable")
+            partition, first, end = partition[order], first[order], end[order]
+        follows = np.append(False, partition[1:] == partition[:-1])[: len(partition)]
+        begin = np.where(follows, np.maximum(first, np.roll(end, 1) + 1), first)
+        last = min((until - extent.origin_ms) // extent.slide_ms, _ANY)
+        sizes = np.maximum(np.minimum(end, last) - begin + 1, 0)
+        reached = np.flatnonzero(~np.append(follows[1:], False)[: len(partition)])
+        lists[PENDING, partition[reached]] = end[reached]
+        lists[DONE, partition[reached]] = np.minimum(last, end[reached])
+        return self._at(rows, np.repeat(partition, sizes), ranges(begin, sizes))
 
-    def _at(self, rows: RowTimes, numbers: Int64s) -> Closes:
+    def _at(self, rows: PartitionedRows, partition: Int64s, numbers: Int64s) -> Closes:
         extent = self._extent
         close = extent.origin_ms + numbers * extent.slide_ms
         begin = close - extent.range_ms
         enter = rows.first + np.searchsorted(rows.time, close)
         leave = rows.first + np.searchsorted(rows.time, begin)
-        return Closes(close, np.full(len(close), -1, np.int32), begin, enter, leave)
+        return Closes(partition, close, np.full(len(close), -1, np.int32), begin, enter, leave)
 
 
-_ANY_LENGTH = 2**62
-"""Longer (ms) than any window is."""
+_ANY = 2**62
+"""Longer (ms) than any window is, or more events."""
 
 
-class EventCloses(Stateful):
+class EventCloses:
     """A window for each event, which is its last; see `EachEventRun`."""
 
-    STATE = ("_last", "_k")
-
-    next_due = None
-
     def __init__(self, extent: EachEventExtent) -> None:
-        self._extent = extent
-        self._last, self._k = 0, -1  # the time of the last event, and its k
+        self._length = _ANY if extent.range_ms is None else extent.range_ms
+        self._most = _ANY if extent.events is None else extent.events
 
-    def after(self, rows: RowTimes, new: int, until: int) -> Closes:
-        times, opens, first = rows.time, rows.opens, len(rows.time) - new
-        length, leave = self._extent.range_ms, 0
-        if length is None:
-            length = _ANY_LENGTH
-        elif new:
-            leave = int(np.searchsorted(times, times[first] - length))
-        columns = np.empty((5, new), np.int64)
-        size = windows_of_events(times, opens, first, length, leave, self._last, self._k, columns)
-        time, k, enter, left, begin = columns[:, :size]
-        if self._extent.events is not None:
-            starts = np.flatnonzero(opens)
-            last = np.arange(len(starts) - size, len(starts))
-            left = starts[np.maximum(last - self._extent.events + 1, 0)]
-            begin = times[left]
-        if size:
-            self._last, self._k = int(time[-1]), int(k[-1])
-        return Closes(time, k.astype(np.int32), begin, rows.first + enter, rows.first + left)
+    def are_due(self, lists: Int64s) -> Bools:
+        return np.zeros(lists.shape[1], np.bool_)
+
+    def next_due(self, lists: Int64s) -> int | None:
+        return None
+
+    def after(self, rows: PartitionedRows, new: int, until: int) -> Closes:
+        found = np.empty((6, new), np.int64)
+        arrays = rows.arrays
+        size = windows_of_events(
+            rows.lists,
+            rows.by_partition(new),
+            rows.base,
+            self._length,
+            self._most,
+            (arrays["time"], arrays["partition"], arrays["next"], arrays["event"]),
+            found,
+        )
+        return Closes.of(found[:, :size])
 
 
-class SessionCloses(Stateful):
+class SessionCloses:
     """Events that are less than the gap apart; see `SessionRun`."""
-
-    STATE = ("_start", "_last")
 
     def __init__(self, extent: SessionExtent) -> None:
         self._gap = extent.gap_ms
-        self._start: int | None = None  # the row with which the open session begins
-        self._last = 0  # the time of its last event
 
-    @property
-    def next_due(self) -> int | None:
-        return None if self._start is None else self._last + self._gap
+    def are_due(self, lists: Int64s) -> Bools:
+        due: Bools = lists[START] >= 0
+        return due
 
-    def after(self, rows: RowTimes, new: int, until: int) -> Closes:
-        time, first = rows.time, rows.first
-        begin = len(time) - new if self._start is None else self._start - first
-        open_rows = time[begin:]
-        if not len(open_rows):
-            return self._closed(rows, np.empty(0, np.int64), np.empty(0, np.int64))
-        cuts = begin + 1 + np.flatnonzero(np.diff(open_rows) >= self._gap)
-        starts, ends = np.append(begin, cuts), np.append(cuts, len(time))
-        self._last = int(time[-1])
-        if self._last + self._gap <= until:
-            self._start = None
-        else:
-            self._start = int(first + starts[-1])
-            starts, ends = starts[:-1], ends[:-1]
-        return self._closed(rows, starts, ends)
+    def next_due(self, lists: Int64s) -> int | None:
+        last = lists[DONE][self.are_due(lists)]
+        return int(last.min()) + self._gap if len(last) else None
 
-    def _closed(self, rows: RowTimes, starts: Int64s, ends: Int64s) -> Closes:
-        k = np.full(len(starts), -1, np.int32)
-        time = rows.time[ends - 1] + self._gap
-        begin = rows.time[starts]
-        return Closes(time, k, begin, rows.first + ends, rows.first + starts)
+    def after(self, rows: PartitionedRows, new: int, until: int) -> Closes:
+        lists = rows.lists
+        found = np.empty((6, new + lists.shape[1]), np.int64)
+        columns = rows.arrays["time"], rows.arrays["partition"]
+        end = rows.first + len(rows.time)
+        given = rows.by_partition(new), rows.base, self._gap, until, end
+        size = sessions(lists, *given, columns, found)
+        order = np.argsort(found[0, :size], kind="stable")
+        return Closes.of(found.take(order, axis=1))

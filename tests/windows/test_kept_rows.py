@@ -1,4 +1,4 @@
-"""Kept rows are the rows that were appended, without those that were dropped."""
+"""Kept rows are the rows that were appended, without those that were dropped or did not stay."""
 
 from __future__ import annotations
 
@@ -8,22 +8,30 @@ from hypothesis import strategies as st
 
 from spaseq.windows.kept_rows import EVENT_COLUMNS, KeptRows
 
-STEPS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 12), st.booleans()), max_size=30)
+STEPS = st.lists(
+    st.tuples(st.integers(0, 9), st.integers(0, 12), st.booleans(), st.integers(0, 4)), max_size=30
+)
 
 
 @given(STEPS)
-def test_rows_come_and_go(steps: list[tuple[int, int, bool]]) -> None:
+def test_rows_come_and_go(steps: list[tuple[int, int, bool, int]]) -> None:
     rows = KeptRows({**EVENT_COLUMNS, "text": (2, np.object_)})
     wanted, first, number = list[tuple[int, str | None]](), 0, 0
-    for come, gone, has_texts in steps:
+    for come, gone, has_texts, every in steps:
         times = np.arange(number, number + come)
-        columns = {"time": times, "opens": np.ones(come, np.bool_), "event": times}
+        columns = {"time": times, "event": times}
         if has_texts:
             columns["text"] = np.array([[f"{n}{t}" for n in "ab"] for t in times], object).T
             columns["text"] = columns["text"].reshape(2, come)
         rows.append(come, columns)
         wanted += [(int(t), f"a{t}" if has_texts else None) for t in times]
         number += come
+        if every:
+            stays = np.arange(len(wanted)) % every > 0
+            places = rows.keep(stays)
+            wanted = [row for row, is_kept in zip(wanted, stays, strict=True) if is_kept]
+            assert places[stays].tolist() == [first + i for i in range(len(wanted))]
+            assert (places[~stays] == -1).all()
         rows.drop(first + gone)
         left = min(gone, len(wanted))
         first, wanted = first + left, wanted[left:]

@@ -17,6 +17,7 @@ from spaseq.compiled.decorators import (
     inlined_device_function,
     lean_kernel,
 )
+from spaseq.windows.kernels.window_bounds import FIRST, LOOK, WAIT
 
 LIMBS: Final = 6
 """Digits of a sum."""
@@ -80,13 +81,13 @@ _SAFE: Final = 1e-12
 
 @lean_kernel
 def advanced(
-    moved: Int64s,
-    enter: Int64s,
-    leave: Int64s,
+    mark: int,
+    lists: Int64s,
+    closes: tuple[Int64s, Int64s, Int64s],
     base: int,
-    first: int,
+    visits: tuple[Int64s, Int64s],
     keyless: bool,
-    rows: tuple[Int32s, Int64s],
+    rows: tuple[Int32s, Int64s, Int64s],
     values: tuple[Int8s, Int64s, Int16s, Float64s],
     queues: tuple[Int64s, Int64s, Int64s, Int64s],
     twins: tuple[Int64s, Int64s, Int8s],
@@ -103,14 +104,17 @@ def advanced(
     have a sum of the rows whose twin is not in the window.
 
     Args:
-        moved: int64 [3]: absolute numbers of the next row to enter and to leave, and the last mark.
-            They move.
-        enter, leave: int64 [t] rows before these have entered, and left, at each window event.
+        mark: a number beyond those of earlier calls; t numbers are used.
+        lists: int64 [PLACES, p], the rows of partitions (`window_bounds`). They move.
+        closes: (partition, enter, leave) int64 [t]: rows of the partition before these have
+            entered, and left, at each window event.
         base: the absolute number of the row at place 0 of `rows`.
-        first: the first event looks at this many groups, from group 0 on, and not only at those
-            that a row touches.
-        keyless: whether group 0 is the only one, which is there without rows, too.
-        rows: (group int32 [n], -1 for none; next row of the group int64 [n], absolute).
+        visits: (groups int64 [g], starts int64 [p + 1]): the groups of each partition in a row, for
+            those whose groups are all visited.
+        keyless: whether a partition has one group, with its number, which is there without rows,
+            too. It is visited at the first window event.
+        rows: (group int32 [n], -1 for none; next row of the group int64 [n], absolute; next row of
+            the partition int64 [n]).
         values: (kind int8, m int64, shift int16, float64), each [operands, n].
         queues: ((operand, sign) int64 [q, 2], sign -1 for the greatest; (front, back) int64
             [g, 2 * q]; rows behind and before each int64 [q, n]); absolute numbers plus 1, 0 for
@@ -125,24 +129,35 @@ def advanced(
         out: (event, group, rows, head, whether it may pass) int64 [m, 5], its numbers int64
             [m, operands + d, WIDTH], and int64 [m, q] its fronts.
     """
-    group_of, following = rows
+    group_of, following, behind = rows
     operands = len(values[0])
     counts, numbers, held = groups
+    partition, enter, leave = closes
     made = 0
-    come, gone, mark = moved[0], moved[1], moved[2]
     for event in range(len(enter)):
+        p = partition[event]
         mark += 1
         count = 0
-        if event == 0:
-            for group in range(first):
+        if keyless and lists[LOOK, p] != 0:
+            counts[p, MARK] = mark
+            touched[0] = p
+            count = 1
+        elif lists[LOOK, p] > 0:
+            for i in range(visits[1][p], visits[1][p + 1]):
+                group = visits[0][i]
                 counts[group, MARK] = mark
-                touched[group] = group
-            count = first
-        until = min(leave[event], come)
-        while gone < until:
-            place = gone - base
+                touched[count] = group
+                count += 1
+        lists[LOOK, p] = 0
+        head, wait = lists[FIRST, p], lists[WAIT, p]
+        while head >= 0 and head < leave[event]:
+            place = head - base
+            entered = head != wait
+            head = behind[place]
+            if not entered:
+                wait = head
+                continue
             group = group_of[place]
-            gone += 1
             if group < 0:
                 continue
             counts[group, MEMBERS] -= 1
@@ -160,13 +175,11 @@ def advanced(
                 counts[group, MARK] = mark
                 touched[count] = group
                 count += 1
-        gone, come = max(gone, leave[event]), max(come, leave[event])
-        until = enter[event]
-        while come < until:
-            row = come
-            place = row - base
+        lists[FIRST, p] = head
+        while wait >= 0 and wait < enter[event]:
+            row, place = wait, wait - base
             group = group_of[place]
-            come += 1
+            wait = behind[place]
             if group < 0:
                 continue
             if counts[group, MEMBERS] == 0:
@@ -183,7 +196,7 @@ def advanced(
             for own in range(len(twins[0])):
                 twin = twins[1][own, place]
                 twins[2][own, place] = 0
-                if twin >= gone:
+                if twin >= head:
                     twins[2][own, twin - base] = 1
                 elif twin != NO_TERM:
                     _count(
@@ -194,6 +207,7 @@ def advanced(
                 counts[group, MARK] = mark
                 touched[count] = group
                 count += 1
+        lists[WAIT, p] = wait
         for i in range(count):
             group = touched[i]
             passes = keyless or counts[group, MEMBERS] > 0
@@ -213,7 +227,6 @@ def advanced(
                 for queue in range(len(queues[0])):
                     out[2][made, queue] = queues[1][group, 2 * queue] - 1
                 made += 1
-    moved[0], moved[1], moved[2] = come, gone, mark
     return made
 
 

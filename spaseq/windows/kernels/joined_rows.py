@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from spaseq.compiled.arrays import Int8s, Int32s, Int64s
 from spaseq.compiled.decorators import device_function, lean_kernel
+from spaseq.windows.kernels.window_bounds import FIRST, WAIT
 
 
 @lean_kernel
 def joined(
     moved: Int64s,
     most: int,
-    enter: Int64s,
-    leave: Int64s,
+    partitions: Int64s,
+    closes: tuple[Int64s, Int64s, Int64s],
     base: int,
-    rows: tuple[Int8s, Int32s, Int64s],
+    rows: tuple[Int8s, Int32s, Int64s, Int64s],
     lists: tuple[Int64s, Int64s],
     tree: tuple[Int64s, Int64s],
     work: tuple[Int64s, Int64s],
@@ -27,16 +28,18 @@ def joined(
     """The number of combinations that have come.
 
     It returns early if a row has more combinations than there is room for, or if more than `most`
-    begin at one window event; then the row has not entered, and `moved[3]` says how many it has.
+    begin at one window event; then the row has not entered, and `moved[1]` says how many it has.
 
     Args:
-        moved: int64 [5]: the absolute numbers of the next row to enter and to leave, the next
-            window event, the room that is needed to go on, and the combinations that have begun
-            at the window event. They move.
-        enter, leave: int64 [t] rows before these have entered, and left, at each window event.
+        moved: int64 [3]: the next window event, the room that is needed to go on, and the
+            combinations that have begun at the window event. They move.
+        partitions: int64 [PLACES, p], the rows of partitions (`window_bounds`). They move.
+        closes: (partition, enter, leave) int64 [t]: rows of the partition before these have
+            entered, and left, at each window event.
         base: the absolute number of the row at place 0 of `rows`.
         rows: (part int8 [n], -1 for none; number of the values of each edge's variables int32
-            [edges, n]; next row of each list int64 [edges, n], absolute).
+            [edges, n]; next row of each list int64 [edges, n], absolute; next row of the partition
+            int64 [n]).
         lists: (head, tail) int64 [2 * edges, values] of the lists of the parts of each edge,
             absolute numbers of rows; -1 for none.
         tree: (parts of each edge int64 [edges, 2]; the walk from each part int64
@@ -45,17 +48,24 @@ def joined(
         work: int64 [parts], int64 [parts]: room to work in.
         found: (window event int64 [m], rows of its parts int64 [m, parts]).
     """
-    part, keys, following = rows
+    part, keys, following, behind = rows
+    partition, enter, leave = closes
     head, tail = lists
     ends, walks = tree
     cursor, chosen = work
     made = 0
-    moved[3] = 0
-    while moved[2] < len(enter):
-        event = moved[2]
-        while moved[1] < min(leave[event], moved[0]):
-            place = moved[1] - base
-            moved[1] += 1
+    moved[1] = 0
+    while moved[0] < len(enter):
+        event = moved[0]
+        p = partition[event]
+        first, wait = partitions[FIRST, p], partitions[WAIT, p]
+        while first >= 0 and first < leave[event]:
+            place = first - base
+            entered = first != wait
+            first = behind[place]
+            if not entered:
+                wait = first
+                continue
             for edge in range(len(ends)):
                 for side in range(2):
                     if ends[edge, side] == part[place]:
@@ -63,20 +73,19 @@ def joined(
                         head[own, value] = following[edge, place]
                         if head[own, value] < 0:
                             tail[own, value] = -1
-        moved[1] = max(moved[1], leave[event])
-        moved[0] = max(moved[0], leave[event])
-        while moved[0] < enter[event]:
-            row = moved[0]
-            place = row - base
+        partitions[FIRST, p] = first
+        while wait >= 0 and wait < enter[event]:
+            place = wait - base
             if part[place] >= 0:
                 after = _combined(
-                    made, event, row, base, part[place], keys, following, head, walks,
+                    made, event, wait, base, part[place], keys, following, head, walks,
                     cursor, chosen, found,
                 )  # fmt: skip
-                if after > len(found[0]) or moved[4] + after - made > most:
-                    moved[3] = after - made
+                if after > len(found[0]) or moved[2] + after - made > most:
+                    moved[1] = after - made
+                    partitions[WAIT, p] = wait
                     return made
-                moved[4] += after - made
+                moved[2] += after - made
                 made = after
                 for edge in range(len(ends)):
                     for side in range(2):
@@ -84,13 +93,14 @@ def joined(
                             own, value = 2 * edge + side, keys[edge, place]
                             following[edge, place] = -1
                             if tail[own, value] < 0:
-                                head[own, value] = row
+                                head[own, value] = wait
                             else:
-                                following[edge, tail[own, value] - base] = row
-                            tail[own, value] = row
-            moved[0] += 1
-        moved[2] += 1
-        moved[4] = 0
+                                following[edge, tail[own, value] - base] = wait
+                            tail[own, value] = wait
+            wait = behind[place]
+        partitions[WAIT, p] = wait
+        moved[0] += 1
+        moved[2] = 0
     return made
 
 

@@ -1,0 +1,181 @@
+"""Groups of many partitions are kept together: the answers, a state, and what goes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+import spaseq
+from spaseq.algebra.answers import Answer
+from spaseq.compile import compile_query
+from spaseq.gpm.pattern_stage import PatternStage
+from spaseq.kb.knowledge import KnowledgeBase
+from spaseq.rdf.program_events import batch_of_event, triples_of
+from spaseq.rdf.terms.term import Term
+from spaseq.stages.sequence import SequenceStage
+from spaseq.windows.group_keeper import GroupKeeper
+from tests.oracle.comparison import comparable
+from tests.thresholds import Force, forced
+from tests.windows.test_kept_groups import DECIMALS, VALUES, XSD, answers, drawn_query
+
+
+def partitioned_query(draw: Random) -> str:
+    while True:
+        query = drawn_query(draw)
+        if "PARTITION" in query:
+            return query
+
+
+def drawn_events(draw: Random) -> list[spaseq.Event]:
+    """Events of none to three of some subjects; many have one time."""
+    values = draw.choice([VALUES, VALUES[:2], VALUES[:6], DECIMALS])
+    subjects, time, events = draw.choice([3, 10, 40]), 0, list[spaseq.Event]()
+    for number in range(draw.randint(5, 80)):
+        lines = []
+        for _ in range(draw.choice([0, 1, 1, 1, 2, 3])):
+            subject = f"<http://e/o{draw.randint(1, subjects)}>"
+            lines.append(f"{subject} <http://e/v> {draw.choice(values)} .")
+            if draw.random() < 0.5:
+                lines.append(f"{subject} <http://e/w> {draw.choice(values)} .")
+        events.append(spaseq.Event("\n".join(lines), time, f"http://e/g{number}"))
+        time += draw.choice([0, 0, 500, 500, 1000, 2000, 9000])
+    return events
+
+
+def pushed(query: str, events: Sequence[spaseq.Event], draw: Random) -> list[object]:
+    """The answers if some events are pushed at a time."""
+    engine, found, at = spaseq.Engine(query), list[spaseq.Match](), 0
+    while at < len(events):
+        end = at + draw.choice([1, 1, 5, 20])
+        found += engine.push_many([("S", event) for event in events[at:end]])
+        at = end
+    return [comparable(m.answer) for m in (*found, *engine.close())]
+
+
+def stages_of(query: str) -> tuple[PatternStage, SequenceStage]:
+    plan = compile_query(query)
+    return PatternStage(plan, KnowledgeBase.empty()), SequenceStage(plan)
+
+
+def restarted(query: str, events: Sequence[spaseq.Event], draw: Random) -> list[object]:
+    """The answers of stages, each of which goes on from the state of the one before."""
+    patterns, stage = stages_of(query)
+    found, ties = list[Answer](), dict[int, int]()
+    for number, event in enumerate(events):
+        assert isinstance(event.time, int)
+        k = ties[event.time] = ties.get(event.time, -1) + 1
+        given = "http://e/s", event.time, k, f"http://e/g{number}", triples_of(event.graph)
+        stage.push(patterns.match(batch_of_event(*given)))
+        if draw.random() < 0.5:
+            found += stage.advance(event.time - 1)
+        if draw.random() < 0.3:
+            state, (_, stage) = stage.snapshot(), stages_of(query)
+            stage.restore(state)
+    return [comparable(answer) for answer in (*found, *stage.close())]
+
+
+def check(seed: int) -> int:
+    draw = Random(seed)
+    query, events = partitioned_query(draw), drawn_events(draw)
+    assert compile_query(query).patterns.kept, query
+    wanted = answers(query, events, ["kept-groups"])
+    for words in ("", "least"):
+        with forced(words):
+            assert answers(query, events) == wanted, (seed, words, query)
+            assert pushed(query, events, Random(seed)) == wanted, (seed, words, query)
+            assert restarted(query, events, Random(seed)) == wanted, (seed, words, query)
+    return len(wanted)
+
+
+def test_drawn_queries() -> None:
+    assert sum(map(check, range(10))) > 100
+
+
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(range(1000, 1040), marks=pytest.mark.thorough),
+        pytest.param(range(1040, 1400), marks=pytest.mark.slow),
+    ],
+)
+def test_many_drawn_queries(seeds: range) -> None:
+    assert sum(map(check, seeds)) > 5 * len(seeds)
+
+
+class Stages:
+    """Both stages of a query with one keeper, and the answers so far."""
+
+    def __init__(self, query: str) -> None:
+        self._patterns, self._stage = stages_of(query)
+        self.found: list[Answer] = []
+
+    @property
+    def keeper(self) -> GroupKeeper:
+        assert self._stage._windows is not None
+        keeper = self._stage._windows._keepers[0]._keeper
+        assert isinstance(keeper, GroupKeeper)
+        return keeper
+
+    def push(self, graph: str, time: int) -> None:
+        batch = batch_of_event("http://e/s", time, 0, None, triples_of(graph))
+        self._stage.push(self._patterns.match(batch))
+        self.found += self._stage.advance(time)
+
+    def told(self, variables: str) -> list[tuple[str, ...]]:
+        """The values of variables of one letter, at the end."""
+        self.found += self._stage.close()
+        terms = [dict(answer.bindings) for answer in self.found]
+        return [tuple(str(Term(own[v]).to_python()) for v in variables) for own in terms]
+
+
+def value(key: str, number: int) -> str:
+    return f'<http://e/{key}> <http://e/v> "{number}"^^<{XSD}integer> .'
+
+
+@pytest.mark.parametrize(("shown", "group"), [("", ""), ("?k", "GROUP BY ?k")])
+def test_rows_that_left_go_although_an_older_one_stays(
+    shown: str, group: str, force: Force
+) -> None:
+    """One key has a single row, another has 200, of which three are in a window."""
+    force("kept_groups=0")
+    stages = Stages(
+        f"""PREFIX : <http://e/> SELECT * PARTITION BY (?r) FROM STREAM S <http://e/s>
+        FROM WINDOW W ON S RANGE 3 EVENTS EACH EVENT KEY {{ ?r :v ?any }}
+        WHERE {{ SEQ(A) DEFINE GPM A ON W {{ {{ SELECT {shown} (SUM(?v) AS ?s) (MAX(?v) AS ?m)
+        (COUNT(DISTINCT ?v) AS ?n) (GROUP_CONCAT(?v) AS ?c) {{ EVENT {{ ?k :v ?v }} }} {group} }} }}
+        }}"""
+    )
+    stages.push(value("still", 7), 0)
+    last, wanted = deque[int](maxlen=3), [("7", "7", "1", "7")]
+    for number in range(200):
+        last.append(number * 7 % 5)
+        listed = " ".join(map(str, last))
+        wanted.append((str(sum(last)), str(max(last)), str(len({*last})), listed))
+        stages.push(value("busy", last[-1]), 1 + number)
+        assert len(stages.keeper._rows) < 12
+    stages.push(value("still", 8), 1000)
+    wanted.append(("15", "8", "2", "7 8"))
+    assert stages.told("smnc") == wanted
+
+
+@pytest.mark.parametrize(("shown", "group"), [("", ""), ("?k", "GROUP BY ?k")])
+def test_partitions_without_rows_go(shown: str, group: str, force: Force) -> None:
+    force("kept_groups=0")
+    stages = Stages(
+        f"""PREFIX : <http://e/> SELECT * PARTITION BY (?r) FROM STREAM S <http://e/s>
+        FROM WINDOW W ON S RANGE 2 SECONDS KEY {{ ?r :v ?any }}
+        WHERE {{ SEQ(A) DEFINE GPM A ON W {{ {{ SELECT {shown} (SUM(?v) AS ?s)
+        {{ EVENT {{ ?k :v ?v }} }} {group} HAVING (COUNT(*) > 0) }} }} }}"""
+    )
+    wanted = list[tuple[str, str]]()
+    for second in range(100):
+        wanted += [(f"http://e/k{second}", str(second)), ("http://e/often", "1")][: 1 + second % 2]
+        stages.push(value(f"k{second}", second), second * 1000)
+        if second % 2:
+            stages.push(value("often", 1), second * 1000 + 1)
+        assert len(stages.keeper._rows.partitions) < 16
+        assert len(stages.keeper._table) < 16
+    assert sorted(stages.told("rs")) == sorted(wanted)
