@@ -49,6 +49,7 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     Number,
     asked_test,
     earliest_of,
+    equality_test,
     late_test,
     tests_of,
 )
@@ -341,6 +342,7 @@ class _Testing:
             tests += remaining
         # Each by itself: fewer terms decide it, so it is asked less often. Few terms are equal.
         for condition in sorted(asked, key=_is_equality, reverse=True):
+            tests += equality_test(condition, lambda v: self._values.place(v, source, edge, take))
             known = self._bound.possibly[source] - self._begun_afresh([condition], edge, take)
             tests.append(asked_test([condition], self._gpms[take.gpm], known))
         if of_whole and step is not None:

@@ -24,6 +24,7 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     RunValue,
     SolutionValue,
     asked_test,
+    equality_test,
     tests_of,
 )
 from spaseq.expr.uses import is_volatile
@@ -124,6 +125,7 @@ class NegatedSteps:
                 if not seen.can_ask(condition, gpm):
                     raise
                 asked.append(condition)
+                tests += equality_test(condition, lambda v: _place(v, gpm, name, seen))
                 continue
             if remaining is None:
                 return None

@@ -37,7 +37,7 @@ class TestedEdge:
     the single ones that the solution may leave unchanged. `step` is the automaton's edge: `edge`
     itself, or the edge of its bracket. `rivals` is the register, of the run before a bracket behind
     `;`, that decides which candidates are forestalled, if one begins with the edge. `joined` is the
-    term by whose id the runs that wait at the edge are found, if they are: see `joined_term`.
+    test by which the runs that wait at the edge are found, if they have no key: see `join_of`.
     """
 
     edge: Edge
@@ -50,7 +50,7 @@ class TestedEdge:
     repeated: frozenset[str]
     optional: frozenset[str]
     rivals: Number | None = None
-    joined: Number | None = None
+    joined: EdgeTest | None = None
 
     @property
     def thresholds(self) -> EdgeTests:
@@ -63,28 +63,32 @@ class TestedEdge:
         return max(groups.values(), key=len, default=())
 
 
-def joined_term(edge: TestedEdge) -> Number | None:
-    """A term that a run and all solutions that concern its wait at an edge share, or None.
+def join_of(edge: TestedEdge) -> EdgeTest | None:
+    """A test that a run and all solutions that concern its wait at an edge share a term, or None.
 
     They are taken along the edge, or end the wait. Runs that end their waits together have none.
     """
     join = edge.edge.join
     if join is None or join.kind == "," or edge.edge.together:
         return None
-    first, *others = edge.tests, *(t for _, t in edge.kills), *(s.tests for s in edge.stops)
-    terms = (test.left for test in filter(_is_join, first))
-    return next((n for n in terms if all(_joins(tests, n) for tests in others)), None)
+    others = *(tests for _, tests in edge.kills), *(stop.tests for stop in edge.stops)
+    for test in filter(_is_join, edge.tests):
+        if all(joined_by(tests, test.right) is not None for tests in others):
+            return test
+    return None
 
 
-def _joins(tests: AnyTests, term: Number) -> bool:
-    return any(_is_join(test) and test.left == term for test in tests)
+def joined_by(tests: AnyTests, term: Number) -> Number | None:
+    """The term of a solution that is the same as a term of a run, as tests say; None: none is."""
+    return next((t.left for t in filter(_is_join, tests) if t.right == term), None)
 
 
 def _is_join(test: EdgeTest | AskedTest) -> TypeGuard[EdgeTest]:
     """Whether a test says that a solution and a run share a term."""
     if isinstance(test, AskedTest) or test.left_in_run or test.right_in != "run":
         return False
-    return test.left.by_term and test.operator == "=" and test.left == test.right
+    left, right = test.left, test.right
+    return left.by_term and right.by_term and left.ids == right.ids and test.operator == "="
 
 
 @record

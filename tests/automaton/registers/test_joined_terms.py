@@ -6,12 +6,20 @@ The register kernel finds the waiting runs by the id of the term that joins them
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from random import Random
 
+import numpy as np
 import pytest
 
+from spaseq.automaton.registers.compiled.equal_terms import EqualTerms
 from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
+from spaseq.expr.env import ExpressionError
+from spaseq.expr.operators import equal
+from spaseq.expr.values import decode
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.term_columns import TermColumn
+from spaseq.rdf.terms.term import XSD
 from spaseq.stages.sequence import SequenceStage
 from tests.automaton.cases import Event, Values, batch, query, run
 from tests.automaton.keyed_streams import agreed, in_pieces, integer, plans
@@ -155,10 +163,112 @@ def test_what_waits_by_terms() -> None:
         text = query(sequence, used(sequence), within, partition=partition)
         sequencer = SequenceStage(plans(text)[0])._sequencer
         assert isinstance(sequencer, RunSequencer)
-        return [n.variable if n else "" for n in sequencer._tables.joins]
+        return [join.left.variable if join else "" for join in sequencer._tables.joins]
 
     assert joins("A; B; C") == ["", "q", "r"]
     assert joins("A; N!; B; C") == ["", "q", "r"]
     assert joins("A; M!; B; C") == ["", "", "r"]
     assert joins("A, B; C") == ["", "", "r"]
     assert joins("A; B; C", "9 EVENTS") == ["", "", ""]
+
+
+# --- FILTERs that say that two terms are equal ----------------------------------------------------
+
+EQUAL = {
+    "A": "?a :x ?x ; :v ?va",
+    "B": "?b :y ?y ; :v ?vb FILTER(?y = ?x)",
+    "C": "?c :z ?z ; :v ?vc FILTER(sameTerm(?z, ?y) && ?vc > ?va)",
+    "D": "?d :w ?w ; :v ?vd FILTER(?x = ?w && ?vd >= ?va)",
+    "N": "?n :u ?u ; :v ?vn FILTER(?u = ?x)",
+    "L": "?l :t ?t ; :v ?vl FILTER(?t = COALESCE(PREV(?t), ?x))",
+}
+OF_STEP = {"A": "ax", "B": "by", "C": "cz", "D": "dw", "N": "nu", "L": "lt"}
+
+DATE_TIME = f"^^<{XSD}dateTime>"
+TERMS = [
+    "<n1>",
+    "<n2>",
+    '"text"',
+    '"Text"',
+    '"text"@en',
+    '"text"@EN',
+    f'"1"^^<{XSD}boolean>',
+    f'"true"^^<{XSD}boolean>',
+    '"2020-01-01T00:00:00Z"' + DATE_TIME,
+    '"2020-01-01T01:00:00+01:00"' + DATE_TIME,
+    '"2020-01-01T00:00:00"' + DATE_TIME,
+    f'"2020-01-01"^^<{XSD}date>',
+    f'"P1D"^^<{XSD}dayTimeDuration>',
+    f'"PT24H"^^<{XSD}duration>',
+    '"odd"^^<http://example/odd>',
+    f'"x"^^<{XSD}integer>',
+    f'"1"^^<{XSD}integer>',
+    f'"1.0"^^<{XSD}decimal>',
+    f'"0.1"^^<{XSD}decimal>',
+    f'"0.1"^^<{XSD}float>',
+    f'"0.1"^^<{XSD}double>',
+    "<<( <n1> <p> <n2> )>>",
+]
+
+SEQUENCES_OF_EQUAL = [
+    ("A; B", "60 SECONDS"),
+    ("A: B; C", "30 SECONDS"),
+    ("A; N!; D", "60 SECONDS"),
+    ("A; B; N!; C", "60 SECONDS"),
+    ("A; (B | D)", "40 SECONDS"),
+    ("A; L+", "20 SECONDS"),
+    ("A: L{2}; D", "30 SECONDS"),
+    ("A; L+ UNTIL N; D", "40 SECONDS"),
+    ("A; B", "40 EVENTS"),
+    ("A, B; D", "60 SECONDS"),
+]
+
+
+@pytest.mark.parametrize("terms", ["all", "IRIs"])
+@pytest.mark.parametrize(("sequence", "within"), SEQUENCES_OF_EQUAL)
+def test_equal_terms(sequence: str, within: str, terms: str) -> None:
+    text = re.sub("UNTIL|SECONDS", "", sequence)
+    gpms = {name: gpm for name, gpm in EQUAL.items() if name in text}
+    compiled, python = plans(query(sequence, gpms, within))
+    random, events, time = Random(sequence), list[Event](), 0
+    among = TERMS if terms == "all" else [f"<n{i}>" for i in range(6)]
+    for i in range(220):
+        name = random.choice(sorted(gpms))
+        subject, variable = OF_STEP[name]
+        value = f"v{name.lower()}", integer(random.randrange(50))
+        time += random.choice((0, 1000, 1000)) if i % 2 else 1000
+        values = {subject: f"<e{random.randrange(4)}>", variable: random.choice(among)}
+        events.append(Event(time, 0, i % 2, {name: [{**values, value[0]: value[1]}]}))
+    assert agreed(compiled, python, events, (37, 1), (60,))
+
+
+def test_terms_that_are_equal_have_one_id() -> None:
+    """As SPARQL's operator says, whatever the order of the terms."""
+    terms = EqualTerms()
+    ids = {text: terms.number((text,)) for text in TERMS}
+    for one in TERMS:
+        for other in TERMS:
+            with suppress(ExpressionError):
+                if equal(decode(one), decode(other)):
+                    assert ids[one] == ids[other], (one, other)
+    plain = [ids[text] for text in TERMS[:4]]
+    assert len({*plain}) == 4
+    assert terms.numbers([TermColumn.of(np.array(TERMS, object))], len(TERMS)).tolist() == [
+        *ids.values()
+    ]
+
+
+def test_what_waits_by_equal_terms() -> None:
+    def joins(sequence: str) -> list[str]:
+        text = query(sequence, {n: g for n, g in EQUAL.items() if n in sequence}, "1 MINUTES")
+        stage = SequenceStage(plans(text)[0])
+        events = [Event(1000, 0, 0, {"A": [{"a": "<a>", "x": "<n1>", "va": integer(1)}]})]
+        stage.push(batch(plans(text)[0], events))
+        stage.advance(1000)
+        sequencer = stage._sequencer
+        assert isinstance(sequencer, RunSequencer)
+        return [j.left.variable if j else "" for j in sequencer._tables.joins]
+
+    assert joins("A; B") == ["", "y"]
+    assert joins("A; N!; D") == ["", "w"]
+    assert joins("A; L; B") == ["", "t", "y"]

@@ -163,7 +163,8 @@ class Number:
     marked, or a count of the repetitions of the step whose number is `variable`; `plus` is added
     to it. A `constant` is `plus`. For a candidate of a bracket behind `;`, `begin` is the first row
     of its first instant, and `earliest` is the same row of the earliest complete candidate of a
-    bracket behind the run.
+    bracket behind the run. An `equal` number by term is an id that all variables share, and all
+    terms that `=` may hold for (see `equal_terms`).
     """
 
     variable: str
@@ -171,13 +172,25 @@ class Number:
     formula: ast.Expr | None = None
     offset_ms: int | None = None
     running: Running | Literal[""] = ""
-    measure: Literal["", "time", "instant", "mark", "count", "constant", "begin", "earliest"] = ""
+    measure: Literal[
+        "", "time", "instant", "mark", "count", "constant", "begin", "earliest", "equal"
+    ] = ""
     plus: int = 0
 
     @property
     def name(self) -> str:
         """A name that is unique among the numbers of a solution: by default the variable's."""
         return self.variable if self.formula is None else repr(self.formula)
+
+    @property
+    def is_measure(self) -> bool:
+        """Whether it needs no variable."""
+        return self.measure not in ("", "equal")
+
+    @property
+    def ids(self) -> str:
+        """Of numbers by term: which ones have ids in common. By default those of one variable."""
+        return "" if self.measure == "equal" else self.variable
 
     @property
     def base(self) -> Number:
@@ -468,3 +481,25 @@ def _compared(op: Operator, left: _Operand | None, right: _Operand | None) -> Ed
             in_run = isinstance(place, RunValue)
             return (EdgeTest(right.number, FLIPPED[op], left.number, in_run, running.place),)
     return (EdgeTest(left.number, op, right.number, right_in="solution"),)
+
+
+def equality_test(condition: ast.Expr, lookup: Lookup) -> EdgeTests:
+    """A test that a FILTER implies, if it says that a term of the solution equals one of the run.
+
+    Equal terms have one `equal` number. Other FILTERs imply none here.
+    """
+    match condition:
+        case ast.Not(ast.Not(operand)):
+            return equality_test(operand, lookup)
+        case ast.Compare("=", one, other) | ast.Call("SAMETERM", (one, other)):
+            try:
+                sides = _operand(one, lookup), _operand(other, lookup)
+            except NoKernel:
+                return ()
+            places = [s.place for s in sides if s is not None and isinstance(s.expr, ast.Var)]
+            match places:
+                case [SolutionValue(own), RunValue(kept)] | [RunValue(kept), SolutionValue(own)]:
+                    names = own, kept
+                    left, right = (Number(v, by_term=True, measure="equal") for v in names)
+                    return (EdgeTest(left, "=", right),)
+    return ()

@@ -14,6 +14,7 @@ from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Automaton, Edge
 from spaseq.automaton.registers.compiled.edge_tests import (
     BEGIN,
+    AnyTests,
     AskedTest,
     EdgeTest,
     Number,
@@ -21,7 +22,7 @@ from spaseq.automaton.registers.compiled.edge_tests import (
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.registers.kernels.run_arrays import ProgramArrays
 from spaseq.automaton.registers.loop_tests import accepts_at_once
-from spaseq.automaton.registers.tested_edges import MOST_EDGES, TestedClosing, TestedEdge
+from spaseq.automaton.registers.tested_edges import MOST_EDGES, TestedClosing, TestedEdge, joined_by
 from spaseq.compiled.arrays import Bytes, Int32s, Int64s
 from spaseq.records import record
 
@@ -127,12 +128,12 @@ def program_arrays(
     for _ in closings:
         rows.add_closing()
     table = rows.table()  # before the tests of negated GPMs, which are in no edge's range
-    killing: list[list[tuple[int, int, int]]] = [[] for _ in gpms]
+    killing: list[list[tuple[int, int, int, int]]] = [[] for _ in gpms]
     ways: tuple[TestedEdge | TestedClosing, ...] = (*edges, *closings)
     stopping = _stopping(ways, rows, registers, len(gpms))
     for number, edge in enumerate(edges):
         for gpm, tests in edge.kills:
-            killing[gpm].append((number, *rows.add_tests(tests)))
+            killing[gpm].append((number, *rows.add_tests(tests), rows.joined(edge, tests)))
     taking = [[i for i, e in enumerate(edges) if e.take.gpm == g] for g in range(len(gpms))]
     states = range(len(automaton.states))
     leaving = [[i for i, e in enumerate(ways) if e.source == s] for s in states]
@@ -148,9 +149,9 @@ def program_arrays(
         _flat(leaving),
         *_states(automaton),
         _begins(killing),
-        _table([kill for kills in killing for kill in kills], 3),
+        _table([kill for kills in killing for kill in kills], kernel.KILLING_COLUMNS),
         _begins(stopping),
-        _table([stop for stops in stopping for stop in stops], 4),
+        _table([stop for stops in stopping for stop in stops], kernel.STOPPING_COLUMNS),
         *rows.asks(),
     )
 
@@ -173,13 +174,14 @@ def _stopping(
     rows: _EdgeRows,
     registers: Sequence[Number],
     gpms: int,
-) -> list[list[tuple[int, int, int, int]]]:
+) -> list[list[tuple[int, int, int, int, int]]]:
     """The rows of `stopping` for each GPM."""
-    stopping: list[list[tuple[int, int, int, int]]] = [[] for _ in range(gpms)]
+    stopping: list[list[tuple[int, int, int, int, int]]] = [[] for _ in range(gpms)]
     for number, way in enumerate(ways):
         for stop in way.stops:
             marked = kernel.NONE if stop.marks is None else registers.index(stop.marks)
-            stopping[stop.gpm].append((number, *rows.add_tests(stop.tests), marked))
+            joined = rows.joined(way, stop.tests)
+            stopping[stop.gpm].append((number, *rows.add_tests(stop.tests), marked, joined))
     return stopping
 
 
@@ -211,8 +213,8 @@ class _EdgeRows:
         if edge.edge.within:
             row[kernel.WITHIN] = self._register[BEGIN]
         if edge.joined is not None:
-            row[kernel.JOINED] = self._number[edge.joined]
-            row[kernel.JOINED_REGISTER] = self._register[edge.joined]
+            row[kernel.JOINED] = self._number[edge.joined.left]
+            row[kernel.JOINED_REGISTER] = self._register[edge.joined.right]
         row[kernel.INDEXED] = kernel.NONE
         if indexed:
             row[kernel.INDEXED] = self._number[indexed[0].left]
@@ -229,6 +231,14 @@ class _EdgeRows:
             elif how is not None:
                 self.assignments.append((register, self._number[number.base], how))
 
+    def joined(self, way: TestedEdge | TestedClosing, tests: AnyTests) -> int:
+        """The number by which the runs are found that solutions with some tests end or mark."""
+        if isinstance(way, TestedClosing) or way.joined is None:
+            return kernel.NONE
+        joined = joined_by(tests, way.joined.right)
+        assert joined is not None
+        return self._number[joined]
+
     def add_closing(self) -> None:
         """Add an edge along which no solution is taken."""
         row = self._ranges()
@@ -243,7 +253,7 @@ class _EdgeRows:
             return kernel.CLEARED  # it belongs to the waits of the run before
         if register == BEGIN:
             return kernel.REPLACED if edge.rivals is not None else None
-        if register.measure:
+        if register.is_measure:
             return kernel.REPLACED
         if register.variable not in bound:
             return None

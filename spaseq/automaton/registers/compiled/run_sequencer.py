@@ -34,6 +34,7 @@ from spaseq.automaton.program.window import Counted
 from spaseq.automaton.registers.compiled.accumulation import Accumulation, SeenKinds
 from spaseq.automaton.registers.compiled.answers import AskedAnswers
 from spaseq.automaton.registers.compiled.edge_tests import Number, with_asked
+from spaseq.automaton.registers.compiled.equal_terms import EqualTerms
 from spaseq.automaton.registers.compiled.replayed_runs import ReplayedRuns
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
@@ -102,7 +103,9 @@ class RunSequencer(Stateful):
         self._tables = tables = run_tables(machine.program, gpms, machine.partition, window)
         self._asked = asked
         self._builder = MatchBuilder(machine)
-        self._terms = {n.variable: Interner() for n in tables.numbers if n.by_term}
+        self._terms = {
+            n.ids: Interner() if n.ids else EqualTerms() for n in tables.numbers if n.by_term
+        }
         replayed = None
         if any(test.taken is not None for test in tables.asked):
             replayed = ReplayedRuns(machine, tables, self._builder)
@@ -381,7 +384,7 @@ class RunSequencer(Stateful):
         """Process a batch; yield the results of `matches` for the pieces of its matches."""
         outer, bound = self._outer, self._frame.keys.bound
         joins = filter(None, self._tables.joins)
-        self._runs.grow(max([bound, *(self._terms[n.variable].bound for n in joins)]))
+        self._runs.grow(max([bound, *(self._terms[join.left.ids].bound for join in joins)]))
         self._numbers.measure(numbers, rows)
         self._builder.begin(solutions, rows.number)
         if outer is not None:
@@ -424,8 +427,8 @@ class RunSequencer(Stateful):
         self._runs.release(released)
         if outer is not None:
             outer.release(released)
-        for variable, used in self._terms_in_use().items():
-            terms = self._terms[variable]
+        for ids, used in self._terms_in_use().items():
+            terms = self._terms[ids]
             terms.release([n for n in range(terms.bound) if n not in used])
         self._answers.forget()
         self._most_rows = 2 * len(self._builder.store)
@@ -437,14 +440,14 @@ class RunSequencer(Stateful):
 
     def _terms_in_use(self) -> dict[str, set[int]]:
         """The numbers of terms that partial matches, or checks of matches, may still compare."""
-        used: dict[str, set[int]] = {variable: set() for variable in self._terms}
+        used: dict[str, set[int]] = {ids: set() for ids in self._terms}
         for register, number in enumerate(self._tables.registers):
             if number.by_term:
-                used[number.variable].update(_ids(self._runs.registers(register)))
+                used[number.ids].update(_ids(self._runs.registers(register)))
         if self._outer is not None:
             for i, number in enumerate(self._tables.numbers):
                 if number.by_term:
-                    used[number.variable].update(_ids(self._outer.in_use(i)))
+                    used[number.ids].update(_ids(self._outer.in_use(i)))
         return used
 
 

@@ -23,7 +23,7 @@ from spaseq.automaton.registers.compiled.edge_tests import (
 )
 from spaseq.automaton.registers.compiled.layout import program_arrays
 from spaseq.automaton.registers.kernels.run_arrays import ProgramArrays
-from spaseq.automaton.registers.tested_edges import TestedNegation, joined_term
+from spaseq.automaton.registers.tested_edges import TestedNegation, join_of
 from spaseq.compiled.arrays import Int32s
 from spaseq.records import record
 
@@ -94,8 +94,8 @@ class RunTables:
     asked: tuple[AskedTest, ...]
     """The tests that Python answers."""
     program: ProgramArrays
-    joins: tuple[Number | None, ...]
-    """By edge: the term by whose id waiting runs are found, if they have no key."""
+    joins: tuple[EdgeTest | None, ...]
+    """By edge: the test by which waiting runs are found, if they have no key."""
     timed: bool
     """Whether an operator bounds a gap."""
     strict: bool
@@ -145,7 +145,7 @@ def run_tables(
     compared = [t for t in [*tests, *checks] if isinstance(t, EdgeTest) and t.by_value]
     numbers = tuple(dict.fromkeys(of_solutions))
     if not tested.key and not isinstance(window, Counted):
-        edges = tuple(replace(edge, joined=joined_term(edge)) for edge in edges)
+        edges = tuple(replace(edge, joined=join_of(edge)) for edge in edges)
     return RunTables(
         tested.key,
         numbers,

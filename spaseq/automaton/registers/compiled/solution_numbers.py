@@ -32,12 +32,12 @@ column, None for a constant; and what makes the number.
 
 
 class SolutionNumbers:
-    """Computes the `numbers` of solutions, given what makes ids of terms by variable.
+    """Computes the `numbers` of solutions, given what makes ids of terms.
 
     Args:
         numbers: in the order of the kernel's rows.
         seen: the kinds of the numbers that are compared by value.
-        terms: by variable, for the numbers by term.
+        terms: by `Number.ids`, for the numbers by term.
         gpms: whose solutions they are.
         expressions: the options of formulas.
     """
@@ -52,7 +52,7 @@ class SolutionNumbers:
     ) -> None:
         self._numbers, self._seen, self._terms = numbers, seen, terms
         self._formulas = {n: Formula(n, expressions) for n in numbers if n.formula is not None}
-        self._measures = [(i, n) for i, n in enumerate(numbers) if n.measure]
+        self._measures = [(i, n) for i, n in enumerate(numbers) if n.is_measure]
         self._times = [(i, n.offset_ms) for i, n in enumerate(numbers) if n.offset_ms is not None]
         self._row_numbers = [*map(self._row_numbers_of, gpms), []]  # BARE last
 
@@ -86,7 +86,7 @@ class SolutionNumbers:
         """[numbers, n] of the solutions of n rows, but for measures."""
         numbers = np.empty((len(self._numbers), len(rows)))
         for i, number in enumerate(self._numbers):
-            if not number.measure:
+            if not number.is_measure:
                 numbers[i] = self._column(number, rows)
         return numbers
 
@@ -95,7 +95,8 @@ class SolutionNumbers:
             return rows.time + number.offset_ms
         if number.by_term:
             column = rows.values[number.variable]
-            return self._terms[number.variable].numbers([column], len(rows))
+            ids = self._terms[number.ids].numbers([column], len(rows))
+            return ids if number.ids else np.where(column.bound, ids, np.nan)
         return rows.numbers[number.name].value
 
     def of_events(self, rows: Sequence[GpmRow], new_kinds: dict[str, set[int]]) -> Float64s:
@@ -122,7 +123,7 @@ class SolutionNumbers:
     def _row_numbers_of(self, gpm: GpmColumns) -> list[_RowNumber]:
         columns: dict[str, int | None] = {v: i for i, v in enumerate(gpm.variables)}
         columns[""] = None  # a constant has no variable
-        places = {n: i for i, n in enumerate(self._numbers) if not n.measure}
+        places = {n: i for i, n in enumerate(self._numbers) if not n.is_measure}
         return [
             (
                 places.get(n, -1),
@@ -136,7 +137,9 @@ class SolutionNumbers:
 
     def _double(self, number: Number) -> _Double:
         if number.by_term:
-            terms = self._terms[number.variable]
+            terms = self._terms[number.ids]
+            if not number.ids:
+                return lambda text: (np.nan if text is None else terms.number((text,)), OTHER)
             return lambda text: (terms.number((text,)), OTHER)
         return known_double if number.formula is None else self._formulas[number].of
 

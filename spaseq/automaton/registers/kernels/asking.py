@@ -6,6 +6,7 @@ import numpy as np
 
 from spaseq.automaton.registers.kernels.edge_offers import (
     block_of,
+    block_of_taking,
     exceeds,
     is_alive,
     is_passed,
@@ -86,16 +87,18 @@ def ask(
             else:
                 level = level_of(program.edge, e, batch.number, row)
                 own = Offered(row, level, offered.time_ms, offered.lowest)
-                ask_taking(batch, block_of(batch, block, e, row), e, own)
+                ask_taking(batch, block_of_taking(batch, block, e, row), e, own)
         for i in range(program.kills[g], program.kills[g + 1]):
-            at = block_of(batch, block, as_nonnegative(program.killing[i, 0]), row)
+            e = as_nonnegative(program.killing[i, 0])
+            at = block_of(batch, block, e, program.killing[i, 3], row)
             _ask_ending(batch, at, program.killing[i, 1], program.killing[i, 2], row)
         for i in range(program.stops[g], program.stops[g + 1]):
             e = as_nonnegative(program.stopping[i, 0])
             first_test, end_test = program.stopping[i, 1], program.stopping[i, 2]
             if program.edge[e, KIND] == FIRST:
                 is_passed(batch, first_test, end_test, row, NONE)
-            _ask_ending(batch, block_of(batch, block, e, row), first_test, end_test, row)
+            at = block_of(batch, block, e, program.stopping[i, 4], row)
+            _ask_ending(batch, at, first_test, end_test, row)
     noted: bool = batch.answers.size[NOTED] > 0 or batch.answers.size[LACKING] > 0
     return noted
 

@@ -132,19 +132,24 @@ def _arrive(arrivals: ArrivalArrays, at: int, run: int, row: int, e: int) -> Non
 
 
 @inlined_device_function
-def block_of(batch: BatchArrays, block: int, e: int, row: int) -> int:
+def block_of(batch: BatchArrays, block: int, e: int, joined: int, row: int) -> int:
     """The block of the runs that a solution concerns at an edge; NONE: it concerns none.
 
-    `block` is the first block of its slot.
+    `block` is the first block of its slot; `joined` is its number by which the runs wait, or NONE.
     """
-    edge = batch.program.edge
-    if edge[e, JOINED] < 0:
+    if joined < 0:
         return block + e
-    term = batch.number[as_nonnegative(edge[e, JOINED]), row]
+    term = batch.number[as_nonnegative(joined), row]
     if term != term:
         return NONE
-    at: int = int(term) * (edge.shape[0] - 1) + e
+    at: int = int(term) * (batch.program.edge.shape[0] - 1) + e
     return at
+
+
+@inlined_device_function
+def block_of_taking(batch: BatchArrays, block: int, e: int, row: int) -> int:
+    """`block_of` for a solution that may be taken along the edge."""
+    return block_of(batch, block, e, batch.program.edge[e, JOINED], row)
 
 
 @inlined_device_function

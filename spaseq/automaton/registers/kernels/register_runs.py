@@ -18,6 +18,7 @@ from spaseq.automaton.registers.kernels.asking import ask, ask_ahead, ask_taking
 from spaseq.automaton.registers.kernels.candidates import hold_complete, without_forestalled
 from spaseq.automaton.registers.kernels.edge_offers import (
     block_of,
+    block_of_taking,
     block_to_wait,
     end_waiting,
     is_passed,
@@ -49,6 +50,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     HEAPED,
     HELD,
     INDEXED,
+    KILLING_COLUMNS,
     KIND,
     LACKING,
     MATCHED,
@@ -65,6 +67,7 @@ from spaseq.automaton.registers.kernels.run_arrays import (
     REPLACED_IF_SET,
     ROW,
     RUNS_FULL,
+    STOPPING_COLUMNS,
     STRICT,
     TARGET,
     TEST_COLUMNS,
@@ -109,7 +112,7 @@ def _most_arrivals(batch: BatchArrays, gpm: Int32s, first: int, end: int, block:
         g = gpm[row]
         if g >= 0:
             for t in range(program.takes[g], program.takes[g + 1]):
-                at = block_of(batch, block, as_nonnegative(program.taking[t]), row)
+                at = block_of_taking(batch, block, as_nonnegative(program.taking[t]), row)
                 if at >= 0:
                     most += 1 + batch.waiting.block[at, COUNT] * (end - first)
     return most
@@ -153,9 +156,9 @@ def _concern(
 
     `block` is the first block of their slot.
     """
-    at = block_of(batch, block, e, row)
+    at = block_of_taking(batch, block, e, row)
     for other in range(first, end):
-        if gpm[other] == gpm[row] and block_of(batch, block, e, other) == at:
+        if gpm[other] == gpm[row] and block_of_taking(batch, block, e, other) == at:
             return True
     return False
 
@@ -184,7 +187,7 @@ def _offer(
                 arrivals.edge[count] = e
                 count += 1
                 continue
-            at = block_of(batch, block, e, row)
+            at = block_of_taking(batch, block, e, row)
             if at < 0 or batch.waiting.block[at, COUNT] == 0:
                 continue
             if _concern(batch, gpm, first, row, row, block, e):  # offered with that solution
@@ -261,7 +264,8 @@ def _end_negated(batch: BatchArrays, gpm: Int32s, first: int, end: int, block: i
         g = gpm[row]
         if g >= 0:
             for i in range(program.kills[g], program.kills[g + 1]):
-                at = block_of(batch, block, as_nonnegative(program.killing[i, 0]), row)
+                e = as_nonnegative(program.killing[i, 0])
+                at = block_of(batch, block, e, program.killing[i, 3], row)
                 if at >= 0 and batch.waiting.block[at, COUNT]:
                     first_test, end_test = program.killing[i, 1], program.killing[i, 2]
                     end_waiting(batch, at, first_test, end_test, row, EVER)
@@ -282,7 +286,8 @@ def _stop(
         if g >= 0:
             for i in range(program.stops[g], program.stops[g + 1]):
                 e, register = as_nonnegative(program.stopping[i, 0]), program.stopping[i, 3]
-                at, lowest = block_of(batch, block, e, row), EVER
+                at = block_of(batch, block, e, program.stopping[i, 4], row)
+                lowest = EVER
                 if at < 0 or batch.waiting.block[at, COUNT] == 0 or marks != (register >= 0):
                     continue
                 first_test, end_test = program.stopping[i, 1], program.stopping[i, 2]
@@ -368,8 +373,8 @@ def advance(
     assume(edge.shape[1] == EDGE_COLUMNS)
     assume(program.test.shape[1] == TEST_COLUMNS)
     assume(program.assignment.shape[1] == 3)
-    assume(program.killing.shape[1] == 3)
-    assume(program.stopping.shape[1] == 4)
+    assume(program.killing.shape[1] == KILLING_COLUMNS)
+    assume(program.stopping.shape[1] == STOPPING_COLUMNS)
     assume(blocks.shape[1] == BLOCK_COLUMNS)
     assume(progress.shape[1] == 2)
     assume(ends.shape[1] == 2)

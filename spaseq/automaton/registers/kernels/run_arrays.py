@@ -68,12 +68,14 @@ class ProgramArrays(NamedTuple):
     kills: Int32s
     """[G + 1] by negated GPM: its range of `killing`."""
     killing: Int32s
-    """[kills, 3] an edge at which the GPM ends waiting runs, and the range of its tests."""
+    """[kills, KILLING_COLUMNS] an edge at which the GPM ends waiting runs, the range of its tests,
+    and the number of the GPM that is the id by which they wait, or NONE."""
     stops: Int32s
     """[G + 1] by GPM: its range of `stopping`."""
     stopping: Int32s
-    """[stops, 4] an edge at which the GPM ends waiting runs before anything is taken at its
-    instant, the range of its tests, and a register: if not NONE, it is only set to 0."""
+    """[stops, STOPPING_COLUMNS] an edge at which the GPM ends waiting runs before anything is taken
+    at its instant, the range of its tests, a register (if not NONE, it is only set to 0), and the
+    number that is the id by which they wait, or NONE."""
     asks: Int32s
     """[asked tests + 1] by asked test: its range of `asking`."""
     asking: Int32s
@@ -88,12 +90,14 @@ class ProgramArrays(NamedTuple):
 # WITHIN are registers, or NONE: a candidate of a bracket behind `;` begins, or goes on, along the
 # edge. OPENS of the run before the bracket says where the earliest complete candidate begins, NaN
 # as long as there is none. WITHIN of the candidate says where it begins itself. JOINED is a number
-# of solutions that ids of terms are, or NONE: each run that waits has the same id in the register
-# JOINED_REGISTER as the solutions that it may take, that end its wait, or that mark it. So the runs
+# of solutions that is the id of a term, or NONE. A run that waits has the same id in the register
+# JOINED_REGISTER as each solution that it may take, or that ends its wait or marks it. So the runs
 # wait in the block of the id in place of that of the slot, which is 0 then.
 TARGET, KIND, INDEXED, SIGN, INCLUSIVE, THRESHOLDS, TESTS, ASSIGNMENTS, OFFERED = range(9)
 OPENS, WITHIN, JOINED, JOINED_REGISTER = range(9, 13)
 EDGE_COLUMNS = 13
+
+KILLING_COLUMNS, STOPPING_COLUMNS = 4, 5
 
 # Kinds of edges: out of the initial state; `;`; `:`; `,`. No solution is taken along a CLOSING
 # edge: a run that still waits there when its window closes is a match. Along a TOGETHER edge a run
