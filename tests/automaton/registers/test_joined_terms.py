@@ -271,4 +271,3 @@ def test_what_waits_by_equal_terms() -> None:
 
     assert joins("A; B") == ["", "y"]
     assert joins("A; N!; D") == ["", "w"]
-    assert joins("A; L; B") == ["", "t", "y"]
