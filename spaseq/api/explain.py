@@ -98,24 +98,16 @@ def measured(job: Job, runtime: RuntimeOptions) -> Measures:
     return measures
 
 
+_explain = explain
+
+
 @record
 class ParsedQuery(ast.Query):
     """The syntax tree of a query, which `spaseq.run` and the other calls accept instead of the
     text.
     """
 
-    def explain(
-        self,
-        streams: Mapping[str, StreamInput] | None = None,
-        kb: Mapping[str, KbInput] | None = None,
-        runtime: Literal["spark", "local"] = "local",
-        *,
-        full: bool = False,
-        rate: float | None = None,
-        **options: Unpack[RunKeywords],
-    ) -> Explanation:
-        """The plan of the query, with its automaton as a picture, as `spaseq.explain` gives it."""
-        return explain(self, streams, kb, runtime, full=full, rate=rate, **options)
+    explain = _explain
 
 
 def parse(text: str, name: str = "<query>") -> ParsedQuery:

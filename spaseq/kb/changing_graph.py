@@ -110,9 +110,7 @@ class ChangingGraph(Stateful):
         pairs = zip(self._terms.take(relation.s), self._terms.take(relation.o), strict=True)
         return ((s, p, o) for s, o in pairs)
 
-    def snapshot(self) -> list[Triple]:
-        """The state: all triples."""
-        return self.triples()
+    snapshot = triples
 
     def restore(self, triples: Sequence[Triple]) -> None:
         """Take these triples instead of all that there are."""

@@ -370,18 +370,19 @@ def _quantifier(quantifier: ast.Quantifier | None) -> str:
     greedy = "+" if quantifier.greedy else ""
     operator = "" if quantifier.own is None else _own(quantifier.own)
     until = "" if quantifier.until is None else f" UNTIL {quantifier.until.name}"
-    return _bounds(quantifier) + greedy + operator + until
+    return repetition(quantifier.minimum, quantifier.maximum) + greedy + operator + until
 
 
 def _own(op: ast.Op) -> str:
     return f"[{op.kind}]" if op.gap is None else f"[{op.kind} {_duration(op.gap)}]"
 
 
-def _bounds(quantifier: ast.Quantifier) -> str:
-    match quantifier:
-        case ast.Quantifier(minimum, maximum) if (minimum, maximum) in _QUANTIFIERS:
-            return _QUANTIFIERS[minimum, maximum]
-        case ast.Quantifier(minimum, None):
-            return f"{{{minimum},}}"
-        case ast.Quantifier(minimum, maximum):
-            return f"{{{minimum}}}" if minimum == maximum else f"{{{minimum},{maximum}}}"
+def repetition(minimum: int, maximum: int | None) -> str:
+    """The bounds of a repetition as in a query.
+
+    >>> repetition(1, None), repetition(2, 2), repetition(0, 3), repetition(2, None)
+    ('+', '{2}', '{0,3}', '{2,}')
+    """
+    most = "" if maximum is None else maximum
+    bounds = minimum if minimum == maximum else f"{minimum},{most}"
+    return _QUANTIFIERS.get((minimum, maximum), f"{{{bounds}}}")

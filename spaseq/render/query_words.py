@@ -9,7 +9,7 @@ from spaseq.algebra.constants import is_part
 from spaseq.algebra.nodes import Filter, Pattern, PatternTerm, TriplePattern, is_reserved
 from spaseq.automaton.program.window import Counted, Sliding, Tumbling, Window
 from spaseq.lang import ast
-from spaseq.lang.format import ExpressionText, PatternText
+from spaseq.lang.format import ExpressionText, PatternText, repetition
 from spaseq.lang.format_triples import TermText
 from spaseq.lang.sequence import (
     BinaryStep,
@@ -25,8 +25,6 @@ from spaseq.plan.query_plan import EachEventExtent, Extent, GpmPlan, PanesExtent
 from spaseq.rdf.terms.term import RDF
 from spaseq.rdf.terms.times import format_time, in_largest_unit
 from spaseq.records import record
-
-_QUANTIFIERS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
 
 
 @record
@@ -190,15 +188,10 @@ def _atom(body: Chain) -> str:
 
 
 def _quantifier(repeat: Repeat) -> str:
-    bounds = repeat.minimum, repeat.maximum
-    text = _QUANTIFIERS.get(bounds)
-    if text is None:
-        top = "" if repeat.maximum is None else f"{repeat.maximum}"
-        text = f"{{{top}}}" if bounds[0] == bounds[1] else f"{{{repeat.minimum},{top}}}"
     greedy = "+" if repeat.greedy else ""
     operator = "" if repeat.own is None else f"[{_own(repeat.own)}]"
     until = "" if repeat.until is None else f" UNTIL {sequence_text(repeat.until.body)}"
-    return f"{text}{greedy}{operator}{until}"
+    return f"{repetition(repeat.minimum, repeat.maximum)}{greedy}{operator}{until}"
 
 
 def _own(join: SequenceOperator) -> str:
