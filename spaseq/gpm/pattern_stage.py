@@ -71,8 +71,7 @@ class PatternStage:
         """The evaluator of a GPM, by index."""
         known = self._evaluators.get(gpm)
         if known is None:
-            plan, gpm_plan = self.plan, self.plan.patterns.evaluated[gpm]
-            pattern = gpm_plan.correlation.core if gpm_plan.correlation else gpm_plan.pattern
+            plan, pattern = self.plan, self.plan.patterns.evaluated[gpm].core
             if plan.changing is not None and not plan.changing.by_windows:
                 pattern = plan.changing.candidates[gpm]
             known = self._evaluators[gpm] = GpmEvaluator(

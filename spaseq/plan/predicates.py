@@ -45,7 +45,7 @@ def stream_patterns(plans: Iterable[QueryPlan], iri: str) -> tuple[Pattern, ...]
             return None
         for gpm in patterns.gpms:
             if number in gpm.streams:
-                read[gpm.correlation.core if gpm.correlation else gpm.pattern] = None
+                read[gpm.core] = None
         if len(read) > _MOST_PATTERNS:
             return None
     return tuple(read)

@@ -141,6 +141,11 @@ class GpmPlan:
     windows: tuple[WindowSource, ...] = ()
     needed: tuple[str, ...] = ()  # substituted on each window event: PARTITION BY's, and NOW
 
+    @property
+    def core(self) -> Pattern:
+        """The pattern that stage 1 evaluates."""
+        return self.pattern if self.correlation is None else self.correlation.core
+
 
 @record
 class Operand:

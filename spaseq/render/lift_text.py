@@ -54,10 +54,9 @@ def _of_gpm(plan: QueryPlan, gpm: GpmPlan, lift: LiftPlan) -> str:
     reason = _by_rows(lift)
     if reason is not None:
         return f"rows are lifted one by one: {reason}"
-    pattern = gpm.correlation.core if gpm.correlation is not None else gpm.pattern
     template = [t.terms for t in lift.template if t.inside]
     words = []
-    for part in _parts(pattern):
+    for part in _parts(gpm.core):
         if isinstance(part, n.Path):
             words.append("triples are made for a path")
             continue

@@ -193,12 +193,10 @@ def pushed_text(plan: QueryPlan) -> str:
     """How events are matched that a program pushes one by one."""
     schema, reasons = plan.expressions.schema, list[str]()
     for gpm in (each for each in plan.patterns.gpms if each.streams):
-        core, reason = gpm.pattern, None
-        if gpm.correlation is not None:
-            core = gpm.correlation.core
+        reason = None
         if not gpm.certain.issuperset(plan.sequence.partition):
             reason = _partition_needs(plan, gpm, schema)
-        reason = needs_columns(core, schema) or reason
+        reason = needs_columns(gpm.core, schema) or reason
         if reason is not None:
             reasons.append(f"{gpm.name} ({reason})")
     if plan.inputs.windows:

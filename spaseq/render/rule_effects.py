@@ -48,7 +48,7 @@ def effects(plan: QueryPlan) -> Iterator[tuple[str, list[str]]]:
 
 def basic_pattern(gpm: GpmPlan) -> tuple[n.TriplePattern, ...]:
     """The triple patterns of a GPM that are matched together, before all else."""
-    pattern = gpm.correlation.core if gpm.correlation is not None else gpm.pattern
+    pattern = gpm.core
     while True:
         match pattern:
             case n.LeftJoin(left=inner) | n.Minus(left=inner):
@@ -142,14 +142,13 @@ def _lazy_operands(plan: QueryPlan) -> Iterator[str]:
 
 def _indexed_places(plan: QueryPlan) -> Iterator[str]:
     for gpm in plan.patterns.gpms:
-        pattern = gpm.correlation.core if gpm.correlation is not None else gpm.pattern
-        for join in place_joins(pattern):
+        for join in place_joins(gpm.core):
             yield f"{gpm.name}: {join.test} uses a spatial index"
 
 
 def _has_operands(gpm: GpmPlan) -> bool:
     """Whether a GPM has operands that read the event, besides its triple patterns."""
-    waiting = [gpm.correlation.core if gpm.correlation is not None else gpm.pattern]
+    waiting = [gpm.core]
     while waiting:
         match waiting.pop():
             case n.Join(left, right):

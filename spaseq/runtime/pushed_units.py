@@ -264,11 +264,7 @@ class PushedUnit:
 def _needs(plan: QueryPlan, iri: str) -> Sequence[frozenset[Need]] | None:
     """The triples that each GPM needs of an event of a stream; None if a GPM needs none."""
     stream = plan.inputs.streams.index(iri)
-    patterns = [
-        gpm.correlation.core if gpm.correlation else gpm.pattern
-        for gpm in plan.patterns.evaluated
-        if stream in gpm.streams
-    ]
+    patterns = [gpm.core for gpm in plan.patterns.evaluated if stream in gpm.streams]
     found = [*dict.fromkeys(map(needs, patterns))]
     return found if all(found) else None
 

@@ -101,7 +101,7 @@ class SharedMatching:
         needed = [needs_of.needs(self._number) for needs_of in self._templates]
         for row in self._single.tolist():
             gpm = plans[row].patterns.gpms[self._gpm[row]]
-            needs_of = needs(gpm.correlation.core if gpm.correlation else gpm.pattern)
+            needs_of = needs(gpm.core)
             pairs = [(self._number(p), ANY if o is None else self._number(o)) for p, o in needs_of]
             needed.append(np.array(pairs, np.int64).reshape(1, -1, 2))
         return NeededTriples(needed)
