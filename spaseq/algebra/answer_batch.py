@@ -4,11 +4,12 @@ has a part.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise, repeat
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -110,8 +111,47 @@ class Runs:
         return Runs(self.places[at + np.arange(len(at))], ends)
 
 
+class AnswerSequence(Sequence[Answer]):
+    """Answers in order, as columns. `Answer`s are made at their first use."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def part(self, begin: int, end: int) -> Self:
+        """The answers from `begin` on, before `end`."""
+
+    @abstractmethod
+    def made(self) -> Iterator[Answer]:
+        """The answers, at least one; their parts are made at once, for all of them."""
+
+    def parts(self, size: int | None = None) -> Iterator[Self]:
+        """The answers in batches of at most this size, or of `PIECE`."""
+        size = size or PIECE
+        for begin in range(0, len(self), size):
+            yield self.part(begin, min(begin + size, len(self)))
+
+    def __iter__(self) -> Iterator[Answer]:
+        for part in self.parts():
+            yield from part.made()
+
+    @overload
+    def __getitem__(self, index: int) -> Answer: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Answer]: ...
+    def __getitem__(self, index: int | slice) -> Answer | list[Answer]:
+        chosen = range(len(self))[index]
+        if isinstance(chosen, int):
+            return next(self.part(chosen, chosen + 1).made())
+        if not chosen:
+            return []
+        return [*self.part(chosen.start, chosen.stop)] if chosen.step == 1 else [*self][index]
+
+    def __radd__(self, others: list[Answer]) -> list[Answer]:
+        return [*others, *self]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class AnswerBatch(Sequence[Answer]):
+class AnswerBatch(AnswerSequence):
     """n answers in order, without CONSTRUCT. `Answer`s are made at their first use.
 
     Attributes:
@@ -141,43 +181,19 @@ class AnswerBatch(Sequence[Answer]):
     def __len__(self) -> int:
         return len(self.trace)
 
-    @overload
-    def __getitem__(self, index: int) -> Answer: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Answer]: ...
-
-    def __getitem__(self, index: int | slice) -> Answer | list[Answer]:
-        chosen = range(len(self))[index]
-        if isinstance(chosen, int):
-            return next(iter(self.part(chosen, chosen + 1)))
-        return [*self.take(np.array(chosen, np.intp))]
-
-    def __radd__(self, others: list[Answer]) -> list[Answer]:
-        return [*others, *self]
-
-    def __iter__(self) -> Iterator[Answer]:
-        for part in self.parts():
-            yield from part.made()
-
-    def parts(self, size: int = PIECE) -> Iterator[AnswerBatch]:
-        """The answers in batches of at most this size."""
-        for begin in range(0, len(self), size):
-            yield self.part(begin, min(begin + size, len(self)))
-
-    def part(self, begin: int, end: int) -> AnswerBatch:
-        """The answers from `begin` on, before `end`, with the rows that they need."""
+    def part(self, begin: int, end: int) -> Self:
         solutions = self.solutions.part(begin, end)
         trace = solutions if self.trace is self.solutions else self.trace.part(begin, end)
         return self._reduced(solutions, trace)
 
-    def take(self, chosen: Indices) -> AnswerBatch:
+    def take(self, chosen: Indices) -> Self:
         """Some of the answers, in this order, with the rows that they need."""
         solutions = self.solutions.take(chosen)
         trace = solutions if self.trace is self.solutions else self.trace.take(chosen)
         return self._reduced(solutions, trace)
 
-    def _reduced(self, solutions: Runs, trace: Runs) -> AnswerBatch:
+    def _reduced(self, solutions: Runs, trace: Runs) -> Self:
+        """Some answers with the rows that they need."""
         size = len(self.rows)
         used, places = distinct_codes(solutions.places, size)
         if len(used) == size:
@@ -189,7 +205,7 @@ class AnswerBatch(Sequence[Answer]):
             trace = Runs(whole[trace.places], trace.ends)
         else:
             trace = fewer
-        return AnswerBatch(self.names, self.rows.take(used), fewer, trace)
+        return replace(self, rows=self.rows.take(used), solutions=fewer, trace=trace)
 
     # --- columns ----------------------------------------------------------------------------------
 
@@ -221,7 +237,6 @@ class AnswerBatch(Sequence[Answer]):
     # --- answers ----------------------------------------------------------------------------------
 
     def made(self) -> Iterator[Answer]:
-        """The answers; their parts are made at once, for all of them."""
         names = self.names
         given = {v: self.column(v) for v in {*names.projected, *names.singles}}
         columns = {v: c for v, c in given.items() if c.codes.max(initial=UNBOUND) >= 0}

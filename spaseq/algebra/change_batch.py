@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import overload
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spaseq.algebra.answer_batch import AnswerBatch
+from spaseq.algebra.answer_batch import AnswerBatch, AnswerSequence
 from spaseq.algebra.answers import Answer
 from spaseq.algebra.construct import (
     Template,
@@ -46,7 +46,7 @@ def has_columns(template: Template) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ChangeBatch(Sequence[Answer]):
+class ChangeBatch(AnswerSequence):
     """n answers of a query that maintains a graph; `Answer`s are made at their first use.
 
     Attributes:
@@ -62,20 +62,11 @@ class ChangeBatch(Sequence[Answer]):
     def __len__(self) -> int:
         return len(self.answers)
 
-    def __iter__(self) -> Iterator[Answer]:
-        return map(self._changing, self.answers)
+    def part(self, begin: int, end: int) -> Self:
+        return replace(self, answers=self.answers.part(begin, end))
 
-    @overload
-    def __getitem__(self, index: int) -> Answer: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Answer]: ...
-    def __getitem__(self, index: int | slice) -> Answer | list[Answer]:
-        if isinstance(index, slice):
-            return [*map(self._changing, self.answers[index])]
-        return self._changing(self.answers[index])
-
-    def __radd__(self, others: list[Answer]) -> list[Answer]:
-        return [*others, *self]
+    def made(self) -> Iterator[Answer]:
+        return map(self._changing, self.answers.made())
 
     def _changing(self, answer: Answer) -> Answer:
         change = constructed(self.template, self.query, answer)

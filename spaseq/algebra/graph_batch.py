@@ -5,19 +5,19 @@ the triples that a template makes of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import combinations, pairwise
 from re import match
 from string import ascii_letters, digits
-from typing import Any, TypeAlias, overload
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spaseq.algebra.answer_batch import PIECE, AnswerBatch
+from spaseq.algebra.answer_batch import AnswerBatch, AnswerSequence
 from spaseq.algebra.answers import Answer
 from spaseq.algebra.construct import (
     Template,
@@ -156,7 +156,7 @@ def _allowed(column: TermColumn, test: Callable[[str], bool], sure: str) -> Bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GraphBatch(Sequence[Answer]):
+class GraphBatch(AnswerSequence):
     """n answers with their graph events; `Answer`s are made at their first use.
 
     Attributes:
@@ -174,38 +174,15 @@ class GraphBatch(Sequence[Answer]):
     def __len__(self) -> int:
         return len(self.answers)
 
-    @overload
-    def __getitem__(self, index: int) -> Answer: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Answer]: ...
-    def __getitem__(self, index: int | slice) -> Answer | list[Answer]:
-        if isinstance(index, slice):
-            begin, end, step = index.indices(len(self))
-            return [*self._part(begin, max(begin, end))] if step == 1 else [*self][index]
-        number = range(len(self))[index]
-        return next(self._part(number, number + 1)._made())
-
-    def __radd__(self, others: list[Answer]) -> list[Answer]:
-        return [*others, *self]
-
-    def __iter__(self) -> Iterator[Answer]:
-        for part in self.parts():
-            yield from part._made()
-
-    def parts(self) -> Iterator[GraphBatch]:
-        """The answers in batches of at most `PIECE`."""
-        for begin in range(0, len(self), PIECE):
-            yield self._part(begin, min(begin + PIECE, len(self)))
-
-    def _part(self, begin: int, end: int) -> GraphBatch:
+    def part(self, begin: int, end: int) -> Self:
         rows = slice(begin, end)
         triples = [(s.take(rows), p.take(rows), o.take(rows)) for s, p, o in self.triples]
-        events = self.events.slice(begin, end - begin)
-        return GraphBatch(self.answers.part(begin, end), events, triples, self.kept[:, rows])
+        events, answers = self.events.slice(begin, end - begin), self.answers.part(begin, end)
+        return replace(
+            self, answers=answers, events=events, triples=triples, kept=self.kept[:, rows]
+        )
 
-    def _made(self) -> Iterator[Answer]:
-        if not len(self):
-            return iter(())
+    def made(self) -> Iterator[Answer]:
         texts = [zip(*(each.texts() for each in triple), strict=True) for triple in self.triples]
         graphs: Iterator[tuple[Triple, ...]] = zip(*texts, strict=True)
         if not self.kept.all():

@@ -26,7 +26,7 @@ from spaseq.options import KbInput, RunOptions, RuntimeOptions, StageOptions, St
 from spaseq.plan.planner import plan_query
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions
+from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.records import record
 from spaseq.runtime import local
 from spaseq.runtime.job.binding import bind_streams
@@ -118,10 +118,6 @@ class RegisteredAnswers(Source):
     @property
     def iri(self) -> str:
         return self.stream
-
-    @classmethod
-    def of(cls, given: object, options: StreamOptions) -> Source | None:
-        return None  # no user gives one
 
     def describe(self) -> str:
         return "answers of another query"

@@ -20,7 +20,7 @@ from spaseq.lang import sequence as seq
 from spaseq.lang.sequence import Chain, Link, occurrences
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import BARE
-from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions, ignore
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, ignore
 from spaseq.records import record
 from spaseq.sources.base import Source, Split
 
@@ -114,10 +114,6 @@ class _Wrapped(Source):
     @property
     def iri(self) -> str:
         return self.source.iri
-
-    @classmethod
-    def of(cls, given: object, options: StreamOptions) -> Source | None:
-        return None  # no user gives one
 
     def describe(self) -> str:
         return self.source.describe()

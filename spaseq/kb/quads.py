@@ -155,12 +155,12 @@ def _document_quads(file: InputFile, base: str | None, limits: Limits) -> Iterat
 
 def _store_quads(path: str) -> Iterator[KbQuads]:
     try:
-        yield from _blocks(ox.Store.read_only(path).quads_for_pattern(None, None, None), path)
+        yield from _blocks(ox.Store.read_only(path).quads_for_pattern(None, None, None))
     except (OSError, RuntimeError) as error:
         raise InputError(f"cannot open the store {path}: {error}") from error
 
 
-def _blocks(quads: Iterable[ox.Quad], path: str) -> Iterator[KbQuads]:
+def _blocks(quads: Iterable[ox.Quad]) -> Iterator[KbQuads]:
     """Quads of pyoxigraph in blocks. The last block may be empty."""
     texts = ((str(s), str(p), from_pyoxigraph(o), _graph_text(g)) for s, p, o, g in quads)
     while True:

@@ -33,7 +33,6 @@ from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.terms.term import XSD, literal_text
 from spaseq.rdf.terms.times import UNTIMED, time_literal
 from spaseq.records import record
-from spaseq.sources.base import Source
 from spaseq.sources.broker_stream import BrokerStream
 
 if TYPE_CHECKING:
@@ -60,10 +59,6 @@ class LiftedBroker(BrokerStream):
     plan: LiftPlan
     text: str
     types: tuple[tuple[str, str], ...] = ()
-
-    @classmethod
-    def of(cls, given: object, options: object) -> Source | None:
-        return None  # a lift must be given, too
 
     def identity(self) -> list[str]:
         digest = hashlib.sha256(self.text.encode()).hexdigest()

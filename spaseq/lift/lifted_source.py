@@ -38,10 +38,6 @@ class LiftedSource(Source):
     plan: LiftPlan
     types: tuple[tuple[str, str], ...]
 
-    @classmethod
-    def of(cls, given: object, options: StreamOptions) -> Source | None:
-        return None  # a lift must be given, too
-
     @property
     def iri(self) -> str:
         return self.options.iri

@@ -8,7 +8,6 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError, UsageError
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lift_plan import LostValue
@@ -19,7 +18,7 @@ from spaseq.lift.row_blocks import RowBlock
 from spaseq.lift.template_graphs import NO_TIME
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.events.instants import UncountedInstants
 from spaseq.rdf.inputs.stream_options import BadInput, warn_once
 from spaseq.rdf.terms.term import GENERATED_AT_TIME, Triple
 from spaseq.records import record
@@ -58,7 +57,7 @@ class RowLifter:
     ) -> None:
         text, name = text_of(lift)
         self._plan = compiled_lift(text, name, GENERATED_AT_TIME, time_unit)
-        self._maker = EventMaker(self._plan, stream, counter=_UncountedInstants(), limits=limits)
+        self._maker = EventMaker(self._plan, stream, counter=UncountedInstants(), limits=limits)
         self.rows = 0
 
     @property
@@ -115,13 +114,6 @@ class RowLifter:
             order = np.argsort(batch.time, kind="stable")
             return [_event(batch, event) for event in order.tolist()]
         raise AssertionError("a row is a block, or bad")
-
-
-class _UncountedInstants(InstantCounter):
-    """A counter that remembers nothing: the engine numbers events of equal time itself."""
-
-    def assign(self, times: Int64s) -> Int32s:
-        return np.zeros(len(times), np.int32)
 
 
 def _event(batch: EventBatch, event: int) -> LiftedEvent:

@@ -17,10 +17,10 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from spaseq.compiled.arrays import Int32s, Int64s
+from spaseq.compiled.arrays import Int64s
 from spaseq.errors import InputError
 from spaseq.rdf.columns.event_batch import EventBatch
-from spaseq.rdf.events.instants import InstantCounter
+from spaseq.rdf.events.instants import InstantCounter, UncountedInstants
 from spaseq.rdf.inputs.files import STDIN, InputFile, announced, report_after_end, resolve_paths
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions, ignore
@@ -244,7 +244,7 @@ def scan_times(part: FileRange, options: StreamOptions) -> TimeScan:
     quick = replace(options, predicates=(), batch_events=_WHOLE_BATCH)
     times = []
     try:
-        for batch in read_range(part, quick, ignore, _Uncounted(), ArrivalClock(), lines):
+        for batch in read_range(part, quick, ignore, UncountedInstants(), ArrivalClock(), lines):
             times.append(batch.time)
     except InputError:
         pass
@@ -267,13 +267,6 @@ def size_of(file: InputFile) -> int:
         return Path(file.path).stat().st_size
     except OSError as error:
         raise InputError(f"cannot read {file.path}: {error.strerror}") from error
-
-
-class _Uncounted(InstantCounter):
-    """A counter for readers that do not need k."""
-
-    def assign(self, times: Int64s) -> Int32s:
-        return np.zeros(len(times), np.int32)
 
 
 @dataclass(slots=True)

@@ -61,7 +61,6 @@ class Source(ABC):
         """The stream whose events these are."""
 
     @classmethod
-    @abstractmethod
     def of(cls, given: object, options: StreamOptions) -> Source | None:
         """The source for a user's input of a stream; None if the input is of another kind.
 
@@ -69,6 +68,7 @@ class Source(ABC):
             given: a tuple of paths (texts), or an iterable of anything else.
             options: the reading options of the stream; its `paths` are empty.
         """
+        return None  # sources that users do not give by themselves
 
     @abstractmethod
     def describe(self) -> str:

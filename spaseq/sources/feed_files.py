@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from spaseq.errors import UsageError
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions
 from spaseq.records import record
 from spaseq.sources.base import Source, Split
+from spaseq.sources.files import PathSource
 
 if TYPE_CHECKING:
     from spaseq.sources.feed_pages import FeedPages
@@ -26,12 +27,10 @@ PREFIX = "ldes+file:"
 
 
 @record
-class FeedFiles(Source):
+class FeedFiles(PathSource):
     """The members of the pages in `options.paths`. One task reads all of them."""
 
     not_followed = "pages in files have an end; ldes+http[s]:// follows a feed"
-
-    options: StreamOptions
 
     @classmethod
     def of(cls, given: object, options: StreamOptions) -> Source | None:
@@ -42,18 +41,11 @@ class FeedFiles(Source):
         paths = tuple(os.path.abspath(path.removeprefix(PREFIX)) for path in given)
         return cls(replace(options, paths=paths))
 
-    @property
-    def iri(self) -> str:
-        return self.options.iri
-
-    def describe(self) -> str:
-        return ", ".join(self.options.paths)
-
     def check(self) -> None:
         self._pages().feed()
 
-    def keeping(self, predicates: tuple[str, ...] | None) -> Self:
-        return replace(self, options=replace(self.options, predicates=predicates))
+    def size(self) -> int | None:
+        return None
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         return self._pages().events(on_bad)

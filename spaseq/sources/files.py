@@ -294,10 +294,6 @@ class GrowingFiles(PathSource):
     """
 
     @classmethod
-    def of(cls, given: object, options: StreamOptions) -> Source | None:
-        return None  # `followed` of other sources gives it
-
-    @classmethod
     def at(cls, options: StreamOptions) -> GrowingFiles:
         """The source for these paths, made absolute: they mean the same in every process."""
         return cls(replace(options, paths=tuple(os.path.abspath(p) for p in options.paths)))

@@ -120,10 +120,6 @@ class StoredEventSource(_ProgramSource):
     path: str
     bad: tuple[BadInput, ...] = ()
 
-    @classmethod
-    def of(cls, given: object, options: StreamOptions) -> Source | None:
-        return None  # no user has such a file
-
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         for bad in self.bad:
             on_bad(bad)

@@ -64,7 +64,7 @@ def test_all_formats(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(arrow_files, "_ROWS", 7)
-    monkeypatch.setattr("spaseq.algebra.graph_batch.PIECE", 5)
+    monkeypatch.setattr("spaseq.algebra.answer_batch.PIECE", 5)
     plan = planned(template, evaluator, text)
     for number in range(3):
         events = stream(number)

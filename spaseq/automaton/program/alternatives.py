@@ -68,13 +68,13 @@ def _taken(edge: Edge) -> Iterator[tuple[int, TakeLabel]]:
     if isinstance(label, TakeLabel):
         yield edge.id, label
         return
-    _check(label, edge)
+    _check(label)
     for operand in label.operands:
         for inner in operand.states[0].edges:
             yield from _taken(inner)
 
 
-def _check(label: BracketLabel, edge: Edge) -> None:
+def _check(label: BracketLabel) -> None:
     if label.kind != "|":
         raise NotSingle(label.obstacle or f"{label.kind} stands in a negated step or a loop")
     if not all(map(is_single, label.operands)):

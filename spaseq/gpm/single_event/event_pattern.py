@@ -226,7 +226,7 @@ def _operand_steps(
     steps: list[JoinStep] = []
     maybe = bound  # what may be bound
     while left:
-        ranks = [_rank(operand, known, bound) for operand, known in left]
+        ranks = [_rank(known, bound) for _, known in left]
         operand, known = left.pop(ranks.index(min(ranks)))
         is_joined = known is not None and can_be_joined(known, bound, maybe - bound)
         places = None
@@ -249,7 +249,7 @@ def _operand_steps(
     return steps
 
 
-def _rank(operand: Pattern, known: Solutions | None, bound: frozenset[str]) -> int:
+def _rank(known: Solutions | None, bound: frozenset[str]) -> int:
     """The rank of an operand in the join: known ones that share a variable come first."""
     if known is None:
         return 1

@@ -357,6 +357,13 @@ class InstantCounter:
             self._history.add(times, counts)
 
 
+class UncountedInstants(InstantCounter):
+    """A counter that remembers nothing, for events that are numbered elsewhere, or not at all."""
+
+    def assign(self, times: Int64s) -> Int32s:
+        return np.zeros(len(times), np.int32)
+
+
 def rank(times: Int64s, inverse: Any, counts: Any) -> Int64s:
     """For each entry of `times`, the number of earlier equal entries.
 
