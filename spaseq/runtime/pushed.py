@@ -157,6 +157,7 @@ class PushedQueries:
         family = next((unit for unit in self.running.families if unit.takes(query.plan)), None)
         if family is not None:
             family.add(query)
+            self.running.grown(family)
         return family or self._begun(query) or self._alone(query)
 
     def _alone(self, query: PushedQuery) -> PushedUnit:
@@ -293,11 +294,13 @@ class PushedQueries:
             for unit in self.running.concerned(few.stream, graph):
                 at = time.perf_counter()
                 try:
-                    single = unit.single_events()
-                    if single is None:
+                    stages = unit.single_events()
+                    if not stages:
                         in_columns[unit] = None
-                    elif (rows := single.match(few.stream, ms, k, name, graph)) is not None:
-                        solutions.append((unit, rows))
+                    for stage in stages:
+                        rows = stage.match(few.stream, ms, k, name, graph)
+                        if rows is not None:
+                            solutions.append((unit, rows))
                 except Exception as error:
                     self.leave_out(unit, error)
                 self._add_seconds(unit, at)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from spaseq import thresholds
 from spaseq.algebra.answers import Answer
 from spaseq.algebra.needs import Need, needs
+from spaseq.algebra.nodes import Pattern
 from spaseq.automaton.run.live_states import LiveStates
 from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.errors import OtherStateError, RunError
@@ -16,13 +18,14 @@ from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.lang import ast
+from spaseq.lang.shapes import parameter
 from spaseq.lang.variables import walk
 from spaseq.plan.families import Family, UnitPlan, family_again
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.runtime.job.unit_graph import RegisteredStream
-from spaseq.stages.unit_stages import MatchingStage, Rows, StageFactory
+from spaseq.stages.unit_stages import FamilyPatterns, MatchingStage, Rows, StageFactory
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
 
 
@@ -89,7 +92,7 @@ class PushedUnit:
         self._tabled = 0 if family is None else len(family.rows)  # in the first table, or in none
         self._tabled_units = [unit]  # what each of the tables is of
         self._tables = [how.patterns(unit)]
-        self._events: SingleEventStage | None = None  # made for the first single event
+        self._events: Sequence[SingleEventStage] | None = None  # made for the first single event
         self._needs: dict[str, Sequence[frozenset[Need]] | None] = {}  # by stream, once asked for
 
     def graphs_changed(self, graphs: Collection[str]) -> None:
@@ -122,6 +125,7 @@ class PushedUnit:
     def _set_rows(self) -> None:
         """Set the rows of the table to the present members."""
         assert self._family is not None
+        self._events = None
         has_gone = bool(self._gone)
         self._family = self._family.changed(self._come, self._gone)
         for number in self._gone:
@@ -149,6 +153,7 @@ class PushedUnit:
     def add(self, query: PushedQuery) -> None:
         """Add a member, for the events from now on."""
         number, self._next = self._next, self._next + 1
+        self._needs.clear()
         self._members[number] = query
         self._come[number] = self._plans[number] = query.plan
         self.queries = (*self._members.values(),)
@@ -176,16 +181,16 @@ class PushedUnit:
         """
         if iri not in self._needs:
             plan = self.plan
-            is_asked = self.is_family or plan.inputs.windows or plan.changing is not None
-            self._needs[iri] = None if is_asked or not plan.is_stateless else _needs(plan, iri)
+            is_asked = plan.inputs.windows or not plan.is_stateless or not self.single_events()
+            self._needs[iri] = None if is_asked else _needs(plan, iri, self._family)
         return self._needs[iri]
 
-    def single_events(self) -> SingleEventStage | None:
-        """The matcher of single events; None if the unit needs columns."""
+    def single_events(self) -> Sequence[SingleEventStage]:
+        """The matchers of single events, one for each table; none if the unit needs columns."""
+        tables = self.tables()
         if self._events is None:
-            first, plan = self._tables[0], self.plan
-            if isinstance(first, PatternStage) and plan.changing is None and not first.may_ask:
-                self._events = SingleEventStage(plan, first)
+            made = [*map(_single_events, tables)]
+            self._events = [each for each in made if each is not None] if all(made) else []
         return self._events
 
     def match_batch(
@@ -261,12 +266,54 @@ class PushedUnit:
         return dump_plain([self.sequence.snapshot(), *head])
 
 
-def _needs(plan: QueryPlan, iri: str) -> Sequence[frozenset[Need]] | None:
-    """The triples that each GPM needs of an event of a stream; None if a GPM needs none."""
+def _single_events(table: MatchingStage) -> SingleEventStage | None:
+    """The matcher of single events for a stage 1; None if it needs columns."""
+    if isinstance(table, FamilyPatterns):
+        plan, stage = table.stage.plan, table.stage
+        names = _parameters(table.family)
+        told = (needs(gpm.pattern, names) for gpm in plan.patterns.evaluated)
+        if len(table.family.rows) > thresholds.current.known_pairs and not all(
+            any(target in names for _, target in of_gpm) for of_gpm in told
+        ):
+            return None
+    elif isinstance(table, PatternStage):
+        stage = table
+    else:
+        return None
+    if stage.may_ask or stage.plan.changing is not None:
+        return None
+    return SingleEventStage(stage.plan, stage, table)
+
+
+def _parameters(family: Family) -> Mapping[str, int]:
+    """The variables of a family's table, each with its place in a row."""
+    return {parameter(place).name: i for i, place in enumerate(family.places)}
+
+
+def _needs(plan: QueryPlan, iri: str, family: Family | None) -> Sequence[frozenset[Need]] | None:
+    """The triples that each GPM needs of an event of a stream; None if a GPM needs none.
+
+    Of a family: that each GPM needs with the constants of some member.
+    """
     stream = plan.inputs.streams.index(iri)
     patterns = [gpm.core for gpm in plan.patterns.evaluated if stream in gpm.streams]
-    found = [*dict.fromkeys(map(needs, patterns))]
-    return found if all(found) else None
+    found = dict[frozenset[Need], None]()
+    for pattern in patterns:
+        found.update(
+            dict.fromkeys([needs(pattern)] if family is None else _of_members(pattern, family))
+        )
+    return [*found] if all(found) else None
+
+
+def _of_members(pattern: Pattern, family: Family) -> Iterable[frozenset[Need]]:
+    """The triples that a pattern needs with the constants of each member."""
+    names = _parameters(family)
+    own = needs(pattern, names)
+    if all(target not in names for _, target in own):
+        return [own]
+    rows = (row for row, members in zip(family.rows, family.owners, strict=True) if members)
+    constants: Iterable[dict[str | None, str]] = ({v: r[i] for v, i in names.items()} for r in rows)
+    return (frozenset((p, known.get(o, o)) for p, o in own) for known in constants)
 
 
 def _family_unit(

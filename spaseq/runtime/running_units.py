@@ -134,6 +134,11 @@ class RunningUnits(UnitGraph[PushedUnit]):
             if iri in self._possible:
                 self._possible[iri].add(unit)
 
+    def grown(self, family: PushedUnit) -> None:
+        """Record that a family has a new member."""
+        for iri in family.plan.inputs.streams:
+            self._possible.pop(iri, None)
+
     def awake(self, watermark_of: Callable[[Sources], int]) -> Iterator[tuple[PushedUnit, int]]:
         """The units that have rows, or whose time has come, each with its watermark (ms).
 

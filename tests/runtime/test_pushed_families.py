@@ -12,6 +12,7 @@ from spaseq import thresholds
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import RunError
 from spaseq.expr.extension import unregister
+from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import StageOptions
 from spaseq.plan.families import families_of, family_begun_by
@@ -24,6 +25,7 @@ from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, restored_unit
 from spaseq.stages.unit_stages import StageFactory
 from tests.runtime.test_query_families import EVENTS, QUERY, USUAL, integer, texts
 from tests.sizes import first_of, sizes
+from tests.thresholds import Force
 
 
 def engine(queries: list[str], **options: Any) -> spaseq.Engine:
@@ -396,3 +398,41 @@ def test_no_member_that_a_template_recognises_is_planned_by_itself(
     assert sorted((m.query, m.bindings["v"]) for m in found) == sorted(wanted)
     local = spaseq.run(texts, {"S": events}, runtime="local")
     assert sorted((m.query, m.bindings["v"]) for m in local) == sorted(wanted)
+
+
+OF_KIND = """PREFIX : <http://e/> SELECT ?x WITHIN 10 SECONDS FROM STREAM S <http://e/s>
+    WHERE {{ SEQ(A; B) DEFINE GPM A ON S {{ ?x :kind :k{kind} ; :is 0 }}
+    DEFINE GPM B ON S {{ ?x :kind :k{kind} ; :is 1 }} }}"""
+
+
+def test_pushed_events_reach_the_members_whose_constants_they_have(
+    force: Force, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every third event concerns no member, and is matched by none."""
+    force("template_queries=least")
+    matched, match = list[int](), SingleEventStage.match
+    number = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    triple = "<http://e/x> <http://e/{}> {} .\n".format
+    graphs = [
+        triple("kind", f"<http://e/k{i % 18}>") + triple("is", number.format(i // 18 % 2))
+        for i in range(72)
+    ]
+    expected = [
+        (f"query{kind + 1}", 100 * i)
+        for i in range(72)
+        for kind in range(12)
+        if kind == i % 18 and i // 18 % 2
+    ]
+    found = list[tuple[str, int]]()
+
+    def counted(stage: SingleEventStage, iri: str, time: int, *rest: Any) -> Any:
+        matched.append(time // 100)
+        return match(stage, iri, time, *rest)
+
+    monkeypatch.setattr(SingleEventStage, "match", counted)
+    with spaseq.Engine([OF_KIND.format(kind=kind) for kind in range(12)]) as engine:
+        for i, graph in enumerate(graphs):
+            found += ((m.query, m.answer.end[0]) for m in engine.push("S", graph, 100 * i))
+        found += ((m.query, m.answer.end[0]) for m in engine.close())
+    assert found == expected
+    assert matched == [i for i in range(72) if i % 18 < 12]

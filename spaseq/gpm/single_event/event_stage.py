@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain, compress, count
+from typing import Protocol
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from spaseq.gpm.single_event.event_pattern import EventPattern, distinct_solutio
 from spaseq.gpm.solution_rows import event_text
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.term_columns import UNBOUND
 from spaseq.rdf.program_events import batch_of_event
@@ -149,15 +151,24 @@ class _EventGpm:
     shown: frozenset[str] | None = None
 
 
+class Matcher(Protocol):
+    """Stage 1 over columns."""
+
+    def match(self, events: EventBatch) -> SolutionBatch:
+        """The solutions of a batch's events."""
+
+
 class SingleEventStage:
-    """Evaluates every GPM of a plan on single events.
+    """Evaluates every GPM of a plan on single events, as `stage` does.
 
     `matcher` evaluates an event if a GPM on it may have solutions and needs columns, or the pattern
     of its partitions does.
     """
 
-    def __init__(self, plan: QueryPlan, matcher: PatternStage) -> None:
-        self._plan, self._matcher = plan, matcher
+    def __init__(
+        self, plan: QueryPlan, stage: PatternStage, matcher: Matcher | None = None
+    ) -> None:
+        self._plan, self._stage, self._matcher = plan, stage, matcher or stage
         self._streams = {iri: i for i, iri in enumerate(plan.inputs.streams)}
         self._partition = plan.sequence.partition
         self._needs_instants = plan.sequence.needs_instants
@@ -169,7 +180,7 @@ class SingleEventStage:
         for number, gpm in enumerate(plan.patterns.evaluated):
             if not gpm.streams:  # it stands on a window
                 continue
-            pattern = self._pattern(matcher.evaluator(number))
+            pattern = self._pattern(stage.evaluator(number))
             has_key = gpm.certain.issuperset(self._partition)
             has_room = has_key or {*self._partition} <= {*gpm.variables}
             shown = None if gpm.correlation is None else gpm.certain
@@ -181,13 +192,13 @@ class SingleEventStage:
         contents = (each for each in plan.patterns.contents if each.operands is not None)
         self._grouped = frozenset(stream for each in contents for stream in each.gpm.streams)
         self._memberships: list[list[EventPattern]] = [[] for _ in plan.inputs.streams]
-        for streams, evaluator in matcher.memberships:
+        for streams, evaluator in stage.memberships:
             pattern = self._pattern(evaluator)
             for stream in streams:
                 self._memberships[stream].append(pattern)
 
     def _pattern(self, evaluator: GpmEvaluator) -> EventPattern:
-        most = self._matcher.limits.solutions
+        most = self._stage.limits.solutions
         operators = EventOperators(evaluator, self._plan.expressions, most)
         pattern = operators.pattern()
         self._calls |= operators.calls
@@ -214,7 +225,7 @@ class SingleEventStage:
         try:
             if not self._calls:
                 return self._found(stream, graph)
-            with spending(Budget(self._matcher.limits, seconds=self._matcher.limits.timeout_s)):
+            with spending(Budget(self._stage.limits, seconds=self._stage.limits.timeout_s)):
                 return self._found(stream, graph)
         except (LimitExceeded, NeedsColumns):
             return None

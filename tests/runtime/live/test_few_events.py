@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spaseq.compile import compile_query
+from spaseq.compile import CompileOptions, compile_query
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.gpm.single_event.event_stage import SingleEventStage
 from spaseq.kb.knowledge import KnowledgeBase
@@ -31,6 +31,18 @@ from tests.thresholds import Force
 
 ARRIVAL = 1_767_225_600_000  # 2026-01-01
 PROV = "<http://www.w3.org/ns/prov#generatedAtTime>"
+
+
+MEMBER = """PREFIX : <http://example.org/> PREFIX e: <http://e/>
+    SELECT ?o ?v WITHIN 1 MINUTES FROM STREAM S <{stream}> WHERE {{ SEQ(A; B)
+        DEFINE GPM A ON S {{ ?e e:kind e:k{kind} . ?o :v ?v FILTER (?v > {least}) }}
+        DEFINE GPM B ON S {{ ?f e:kind e:k{kind} . ?o :v {value} }} }}"""
+
+
+def members() -> list[str]:
+    """Queries of a family: each for one kind of events."""
+    ways = [(n % 4, n % 3 - 1, n // 4 % 4) for n in range(12)]
+    return [MEMBER.format(stream=STREAMS[0], kind=k, least=m, value=v) for k, m, v in ways]
 
 
 def payload(number: int, ms: int, graph: str) -> bytes:
@@ -62,6 +74,7 @@ def answers(plans: list[QueryPlan], seed: int) -> Iterator[list[str]]:
     An engine goes on from the state of another, and queries come and go.
     """
     random, engine, number = Random(seed), engine_of(plans[:-2]), 0
+    assert len(engine.queries.running.families) == 1
     for step in range(60):
         payloads = []
         for _ in range(random.randint(1, 5)):
@@ -87,7 +100,8 @@ def test_drawn_queries_have_the_answers_that_they_have_in_columns(
 ) -> None:
     count = 0
     for seed in range(examples):
-        plans = [compile_query(text, f"q{n}") for n, text in enumerate(drawn_queries(seed, 30))]
+        texts, several = [*drawn_queries(seed, 30), *members()], CompileOptions(several=True)
+        plans = [compile_query(text, f"q{n}", several) for n, text in enumerate(texts)]
         force("graphs_one_by_one=least template_queries=never")
         expected = [*answers(plans, seed)]
         force("graphs_one_by_one=never template_queries=least")

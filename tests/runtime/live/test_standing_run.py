@@ -109,6 +109,25 @@ def server(tmp_path: Path) -> Iterator[Server]:
     found.run.stop()
 
 
+@pytest.mark.parametrize(("share", "saves"), [(0, True), (10**9, False)])
+def test_the_state_is_saved_once_a_restart_would_repeat_enough(
+    share: int, saves: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_every(0.0, monkeypatch)
+    monkeypatch.setattr(live_loop, "_SHARE", share)
+    count, save = list[int](), live_loop.LiveLoop._save
+    monkeypatch.setattr(live_loop.LiveLoop, "_save", lambda loop: count.append(1) or save(loop))
+    server = Server(tmp_path)
+    server.run.put("a", QUERY)
+    server.settle()
+    before = len(count)
+    server.feed(events(5))
+    server.settle()
+    assert (len(count) > before) == saves
+    server.run.stop()
+    assert len(count) > before  # a run that ends saves its state
+
+
 def test_a_query_sees_the_events_from_its_point_on(tmp_path: Path, server: Server) -> None:
     given = events(200)
     assert server.run.put("a", QUERY) == "added"
