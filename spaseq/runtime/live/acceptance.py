@@ -83,14 +83,19 @@ class MessageAcceptance:
         self._posted: deque[_Posted] = deque()
         self._door, self._ended = threading.Lock(), False  # of `_posted`
 
-    def judge_from(self, engine_streams: list[Any]) -> None:
+    def judge_from(self, engine_streams: list[Any], accepted: Mapping[str, int]) -> None:
         """Judge and log requests from here on: all logged messages have been read.
 
         Args:
             engine_streams: the present result of `LiveEngine.streams_as_json`.
+            accepted: number of events of each stream so far.
         """
-        self._ends = clock_at_end([*self._streams.values()], engine_streams)
+        self._ends = clock_at_end([*self._streams.values()], engine_streams, accepted)
         self._is_open = True
+
+    def accepted(self, iri: str) -> int:
+        """Number of events in the log of a stream without a source; 0 for others."""
+        return self._ends[iri].accepted if iri in self._ends else 0
 
     def start(self) -> None:
         """Start the sources."""

@@ -285,7 +285,8 @@ class LiveLoop:
             if not stop.is_set():
                 self.graphs.look_at_files(self._change_graph)
                 stack.enter_context(self.graphs.watching())
-            self.acceptance.judge_from(self.engine.streams_as_json())
+            accepted = {iri: count.accepted for iri, count in self.engine.counts.items()}
+            self.acceptance.judge_from(self.engine.streams_as_json(), accepted)
             stack.callback(self.acceptance.end_sources)
             if not self._keeping.waits:
                 self.acceptance.start()

@@ -158,9 +158,16 @@ class LogEndClock:
         stream: the stream. Requests go to its partition 0.
         clocks: the result of `PartitionClocks.as_json` after all logged messages.
         events: the result of `StreamEvents.as_json` then.
+        accepted: number of events of the stream then.
+
+    Attributes:
+        accepted: number of events that are in the log.
     """
 
-    def __init__(self, stream: LiveStream, clocks: list[Any], events: list[Any]) -> None:
+    def __init__(
+        self, stream: LiveStream, clocks: list[Any], events: list[Any], accepted: int
+    ) -> None:
+        self.accepted = self._pending_accepted = accepted
         first_clock, *others = PartitionClocks.of_json(clocks).partitions
         self._clock = self._pending = replace(first_clock, counts=TimeCounts())
         self._others = max((c.latest for c in others if c.latest is not None), default=None)
@@ -179,13 +186,14 @@ class LogEndClock:
         They count for later calls after `committed` was called.
         """
         self._pending, self._new = replace(self._clock), set()
+        self._pending_accepted = self.accepted
         if self._seen is not None:
             self._seen.advance(arrival)
         return [self._late(self._times(some), arrival) for some in given]
 
     def committed(self) -> None:
         """Record that the events of the last call of `late` are in the log."""
-        self._clock = self._pending
+        self._clock, self.accepted = self._pending, self._pending_accepted
         if self._seen is not None:
             self._seen.see(self._new)
 
@@ -205,6 +213,7 @@ class LogEndClock:
         return given.times[kept]
 
     def _late(self, times: Int64s, arrival: int) -> int:
+        self._pending_accepted += len(times)
         if not len(times):
             return 0
         clock = self._pending
@@ -220,15 +229,18 @@ def _greatest(*times: int | None) -> int | None:
 
 
 def clock_at_end(
-    streams: Sequence[LiveStream], engine_streams: list[Any]
+    streams: Sequence[LiveStream], engine_streams: list[Any], accepted: Mapping[str, int]
 ) -> dict[str, LogEndClock]:
     """The clocks of the streams without a source, by IRI, after all logged messages.
 
-    `engine_streams` is the result of `LiveEngine.streams_as_json` then.
+    `engine_streams` is the result of `LiveEngine.streams_as_json` then, and `accepted` has the
+    number of events of each stream.
     """
     clocks, events = map(dict, engine_streams)
     return {
-        stream.iri: LogEndClock(stream, clocks[stream.iri], events[stream.iri])
+        stream.iri: LogEndClock(
+            stream, clocks[stream.iri], events[stream.iri], accepted[stream.iri]
+        )
         for stream in streams
         if stream.source.connector() is None
     }

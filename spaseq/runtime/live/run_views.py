@@ -118,7 +118,8 @@ class StreamView:
     Attributes:
         name: its name.
         iri: its IRI.
-        accepted: number of events so far, over restarts.
+        accepted: number of events so far, over restarts; of a stream with a source, of those that
+            were evaluated.
         bad: number of parts of messages that were no events.
         late: number of late events.
         duplicates: number of events that were dropped because their graph was seen before; the
@@ -139,10 +140,11 @@ class StreamView:
     lag: int
 
     @classmethod
-    def of(cls, stream: LiveStream, engine: LiveEngine, lag: int) -> StreamView:
-        """The view of a stream."""
+    def of(cls, stream: LiveStream, engine: LiveEngine, lag: int, logged: int) -> StreamView:
+        """The view of a stream; `logged` events are in its log, as far as known."""
         iri, source, counts = stream.iri, stream.source, engine.counts[stream.iri]
-        came = counts.accepted, counts.bad, counts.late, engine.duplicates(iri)
+        accepted = max(counts.accepted, logged) if lag else counts.accepted
+        came = accepted, counts.bad, counts.late, engine.duplicates(iri)
         address = None if source.connector() is None else source.describe()
         return cls(stream.name, iri, *came, engine.watermark(iri), address, lag)
 

@@ -451,10 +451,13 @@ class StandingRun:
 
     def streams(self) -> list[StreamView]:
         """All streams, in their order in the configuration."""
-        engine, lag = self._loop.engine, self._loop.reading.lag
-        return self._loop.requests.look(
-            lambda: [StreamView.of(stream, engine, lag(stream.iri)) for stream in self._streams]
-        )
+        engine, lag, logged = self._loop.engine, self._loop.reading.lag, self._loop.acceptance
+
+        def views() -> list[StreamView]:
+            iris = ((stream, stream.iri) for stream in self._streams)
+            return [StreamView.of(s, engine, lag(iri), logged.accepted(iri)) for s, iri in iris]
+
+        return self._loop.requests.look(views)
 
     def began(self, name: str) -> QueryChange:
         """The time when a query was last added or restarted.

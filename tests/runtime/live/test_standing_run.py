@@ -12,6 +12,7 @@ from itertools import accumulate, chain
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 from spaseq.api.prepare import StandingPlanner
@@ -30,6 +31,7 @@ from spaseq.runtime.live.deliveries import SinkSettings
 from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.live_directory import StandingOptions
 from spaseq.runtime.live.log_points import HistoryGone
+from spaseq.runtime.live.partition_clocks import GivenEvents
 from spaseq.runtime.live.standing_run import StandingRun, UnknownQuery
 from spaseq.sinks.answer_json import answer_json
 from spaseq.sources.broker_stream import BrokerStream
@@ -107,6 +109,30 @@ def server(tmp_path: Path) -> Iterator[Server]:
     found = Server(tmp_path)
     yield found
     found.run.stop()
+
+
+def test_accepted_counts_the_events_in_the_log(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def counted() -> list[tuple[int, bool]]:
+        return [(view.accepted, view.lag > 0) for view in server.run.streams()]
+
+    def post(payloads: list[bytes]) -> None:
+        for payload in payloads:
+            times = GivenEvents(np.array([ARRIVAL], np.int64))
+            server.run.accept("S", [Message(payload, 0, UNNUMBERED)], times)
+
+    given = events(9)
+    post(given[:3])
+    server.settle()
+    assert counted() == [(3, False), (0, False)]
+    with monkeypatch.context() as patch:
+        patch.setattr(live_loop.LiveLoop, "_advance", lambda *_: False)
+        post(given[3:5])
+        assert counted() == [(5, True), (0, False)]
+    post(given[5:])
+    server.settle()
+    assert counted() == [(10, False), (0, False)]
 
 
 @pytest.mark.parametrize(("share", "saves"), [(0, True), (10**9, False)])
