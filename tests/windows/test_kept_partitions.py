@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from random import Random
 
 import pytest
+import rdflib
 
 import spaseq
 from spaseq.algebra.answers import Answer
@@ -18,8 +19,16 @@ from spaseq.rdf.terms.term import Term
 from spaseq.stages.sequence import SequenceStage
 from spaseq.windows.group_keeper import GroupKeeper
 from tests.oracle.comparison import comparable
+from tests.sizes import first_of
 from tests.thresholds import Force, forced
-from tests.windows.test_kept_groups import DECIMALS, VALUES, XSD, answers, drawn_query
+from tests.windows.test_kept_groups import (
+    DECIMALS,
+    EXTENTS,
+    VALUES,
+    XSD,
+    answers,
+    drawn_query,
+)
 
 
 def partitioned_query(draw: Random) -> str:
@@ -179,3 +188,35 @@ def test_partitions_without_rows_go(shown: str, group: str, force: Force) -> Non
         assert len(stages.keeper._rows.partitions) < 16
         assert len(stages.keeper._table) < 16
     assert sorted(stages.told("rs")) == sorted(wanted)
+
+
+def limits(draw: Random) -> rdflib.Graph:
+    """A graph with limits of some keys."""
+    lines = [f":k{i} :lim {draw.randint(0, 9)} ." for i in range(1, 5) if draw.random() < 0.7]
+    return rdflib.Graph().parse(data="@prefix : <http://e/> .\n" + "\n".join(lines))
+
+
+def beside_changes(query: str, draw: Random, disable: Sequence[str]) -> list[object]:
+    """The answers beside a knowledge base that changes now and then."""
+    engine = spaseq.Engine(query, {"http://e/kb": limits(draw)}, disable=disable)
+    found, time = list[spaseq.Match](), 0
+    for _ in range(40):
+        found += engine.push("S", value(f"k{draw.randint(1, 4)}", draw.randint(0, 9)), time)
+        if draw.random() < 0.2:
+            engine.update_kb("http://e/kb", limits(draw))
+        time += draw.choice([1, 500, 1000, 3000, 9000])
+    return [comparable(m.answer) for m in (*found, *engine.close())]
+
+
+@pytest.mark.parametrize("seed", first_of(range(8), 3))
+def test_a_change_of_the_knowledge_base_is_seen_in_all_partitions(seed: int) -> None:
+    draw = Random(seed)
+    shown, group = draw.choice([("", ""), ("?k", "GROUP BY ?k")])
+    query = f"""PREFIX : <http://e/> SELECT * PARTITION BY (?k) FROM STREAM S <http://e/s>
+        FROM NAMED :kb FROM WINDOW W ON S {draw.choice(EXTENTS)} KEY {{ ?k :v ?any }}
+        WHERE {{ SEQ(A) DEFINE GPM A ON {draw.choice(["W", "NEW W, GONE W"])} {{
+        {{ SELECT {shown} (AVG(?x) AS ?a) {{ EVENT {{ ?k :v ?x }} }} {group} }}
+        GRAPH :kb {{ ?k :lim ?l }} FILTER(?a > ?l) }} }}"""
+    wanted = beside_changes(query, Random(seed), ["kept-groups"])
+    assert wanted
+    assert beside_changes(query, Random(seed), []) == wanted
