@@ -122,7 +122,7 @@ CROSSINGS: dict[str, Crossing] = {
     "spilled_rows": Crossing(example(46)),
     "lifted_rows": Crossing(larger.lifted_messages),
     "lifted_table_rows": Crossing(larger.table_with_a_bad_cell),
-    "block_rows": Crossing(larger.small_blocks),
+    "block_rows": Crossing(larger.small_blocks, counted="a slice has it; files have 40 rows"),
     "table_rows": Crossing(larger.small_blocks, counted="a slice has it; tables have 30 rows"),
     "shape_messages": Crossing(larger.lines_of_a_shape),
     "few_rows": Crossing(example(176)),
