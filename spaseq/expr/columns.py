@@ -31,11 +31,13 @@ from spaseq.expr.doubles import (
     whole_numbers,
 )
 from spaseq.expr.env import DictEnv, Env
-from spaseq.expr.extension import Function
+from spaseq.expr.extension import Function, PlaceFunction
 from spaseq.expr.leaves import TermOrNone
+from spaseq.expr.place_tests import PlaceTest, place_test
 from spaseq.expr.uses import is_volatile
 from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts, rewritten, variables_of
+from spaseq.places.vocabulary import GEOF
 from spaseq.rdf.columns.term_columns import (
     DECIMAL_PLACES,
     DECIMAL_TYPE,
@@ -307,7 +309,32 @@ def _conjunct_holds(conjunct: ast.Expr, rows: TermRows, options: Options) -> Boo
             _, (ast.Var() | ast.Literal()) as left, (ast.Var() | ast.Literal()) as right
         ) if rows.size:
             return _compare(conjunct, _doubles(left, rows), _doubles(right, rows), rows, options)
+    test = place_test(conjunct)
+    if test is not None and _is_of_places(test, options):
+        match test.first, test.second:
+            case ast.Var(first), ast.Var(second) if {first, second} <= rows.columns.keys():
+                return _placed(test, first, second, rows)
     return _holds(conjunct, rows, options)
+
+
+def _is_of_places(test: PlaceTest, options: Options) -> bool:
+    """Whether no function of the user takes the place of a test's."""
+    iris = {GEOF + test.name, GEOF + test.name.replace("distance", "metricDistance")}
+    functions = [f for f in options.functions if f.iri in iris]
+    return bool(functions) and all(isinstance(f, PlaceFunction) for f in functions)
+
+
+def _placed(test: PlaceTest, first: str, second: str, rows: TermRows) -> Bools:
+    """The rows whose places pass a test."""
+    from spaseq.places import geometries, operations
+
+    def places(variable: str) -> tuple[geometries.GeometryColumn, Indices]:
+        used, which = np.unique(rows.columns[variable], return_inverse=True)
+        terms = [None if code < 0 else rows.terms[code] for code in used.tolist()]
+        return geometries.GeometryColumn.of(terms), which
+
+    pairs = *places(first), *places(second)
+    return operations.passing(test.name, pairs, test.metres, test.also_equal)
 
 
 def _compare(

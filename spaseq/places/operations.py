@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import shapely
 
-from spaseq.compiled.arrays import Float64s, Indices
+from spaseq.compiled.arrays import Bools, Float64s, Indices
 from spaseq.places import geodesy
 from spaseq.places.geometries import (
     DEFAULT,
@@ -80,8 +80,26 @@ def _number(term: str) -> float:
 # --- two columns of geometries --------------------------------------------------------------------
 
 
-def pairs(rows: Rows) -> tuple[GeometryColumn, Indices, GeometryColumn, Indices]:
-    """The distinct geometries of the first two arguments, and the number of each row's."""
+Pairs: TypeAlias = tuple[GeometryColumn, Indices, GeometryColumn, Indices]
+"""Two columns of distinct geometries; behind each, the number [n] of the geometry of each pair."""
+
+
+def passing(name: str, pairs: Pairs, metres: float, also_equal: bool) -> Bools:
+    """Which pairs of places pass a test.
+
+    Args:
+        name: that of a relation, or `distance`.
+        metres, also_equal: the limit of a distance, and whether the distance may have it.
+    """
+    if name in RELATIONS:
+        related: Bools = _outcomes(RELATIONS[name], pairs) == 1
+        return related
+    distances: Float64s = _tested(geodesy.distances, pairs, np.nan, plane=False)
+    return distances <= metres if also_equal else distances < metres
+
+
+def _pairs(rows: Rows) -> Pairs:
+    """The geometries of the first two arguments."""
     columns: list[Any] = []
     for argument in (0, 1):
         numbers: dict[str, int] = {}
@@ -90,13 +108,13 @@ def pairs(rows: Rows) -> tuple[GeometryColumn, Indices, GeometryColumn, Indices]
     return columns[0], columns[1], columns[2], columns[3]
 
 
-def _tested(test: Callable[[Any, Any], Any], rows: Rows, none: Any, plane: bool = True) -> Any:
+def _tested(test: Callable[[Any, Any], Any], pairs: Pairs, none: Any, plane: bool = True) -> Any:
     """The results [n] of a test of pairs in one plane; `none` where an argument is bad.
 
     The plane is that of the first argument, or CRS84.
     """
-    first, left, second, right = pairs(rows)
-    outcomes = np.full(len(rows), none)
+    first, left, second, right = pairs
+    outcomes = np.full(len(left), none)
     for i, system in enumerate(first.systems):
         for j in range(len(second.systems)):
             chosen = np.flatnonzero((first.system[left] == i) & (second.system[right] == j))
@@ -112,9 +130,13 @@ def _tested(test: Callable[[Any, Any], Any], rows: Rows, none: Any, plane: bool 
 _TRUTH = (False, True, None)
 
 
+def _outcomes(relation: Relation, pairs: Pairs) -> Any:
+    """[n] the places of the results in `_TRUTH`."""
+    return _tested(lambda a, b: relation(a, b).astype(np.int8), pairs, np.int8(2))
+
+
 def _related(relation: Relation, rows: Rows) -> Results:
-    outcomes = _tested(lambda a, b: relation(a, b).astype(np.int8), rows, np.int8(2))
-    return [_TRUTH[value] for value in outcomes.tolist()]
+    return [_TRUTH[value] for value in _outcomes(relation, _pairs(rows)).tolist()]
 
 
 def _by_pattern(rows: Rows) -> Results:
@@ -131,7 +153,7 @@ def _by_pattern(rows: Rows) -> Results:
 
 
 def _distances(rows: Rows) -> Results:
-    metres: Float64s = _tested(geodesy.distances, rows, np.nan, plane=False)
+    metres: Float64s = _tested(geodesy.distances, _pairs(rows), np.nan, plane=False)
     units = [METRES.get(row[2][1:-1]) if len(row) > 2 else 1.0 for row in rows]
     return [
         None if unit is None or not np.isfinite(value) else _finite(value / unit)

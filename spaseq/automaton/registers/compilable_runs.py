@@ -340,8 +340,7 @@ class _Testing:
             if remaining is None:
                 return None
             tests += remaining
-        # Each by itself: fewer terms decide it, so it is asked less often. Few terms are equal.
-        for condition in sorted(asked, key=_is_equality, reverse=True):
+        for condition in sorted(asked, key=_holds_often):  # fewer terms decide each by itself
             tests += equality_test(condition, lambda v: self._values.place(v, source, edge, take))
             known = self._bound.possibly[source] - self._begun_afresh([condition], edge, take)
             tests.append(asked_test([condition], self._gpms[take.gpm], known))
@@ -487,10 +486,11 @@ class _Testing:
             yield ast.Or((unbound, ast.Call("SAMETERM", (variable, before))))
 
 
-def _is_equality(condition: ast.Expr) -> bool:
+def _holds_often(condition: ast.Expr) -> int:
+    """0 if few pairs of terms pass a FILTER, 2 if nearly all do, else 1."""
     while isinstance(condition, ast.Not):
         condition = condition.operand
-    return isinstance(condition, ast.Compare) and condition.op == "="
+    return {"=": 0, "!=": 2}.get(condition.op, 1) if isinstance(condition, ast.Compare) else 1
 
 
 def _outer_negations(program: Program) -> tuple[OuterNegation, ...]:

@@ -92,6 +92,17 @@ def test_answers_are_those_of_registers(sequence: str) -> None:
     assert agreed(compiled, python, stream(names, 400, 2, 4, ties=True), pieces=[1, 37])
 
 
+@pytest.mark.parametrize("words", ["few_rows=0", "few_rows=never"])
+@pytest.mark.parametrize("sequence", SEQUENCES)
+def test_answers_in_columns_are_those_one_by_one(sequence: str, words: str) -> None:
+    compiled, python = asking(sequence, "60 SECONDS")
+    events = stream(names_in(sequence), 300, 2, 6, ties=True)
+    expected = run(python, events)[0]
+    with forced(words):
+        assert run(compiled, events)[0] == expected
+        assert in_pieces(compiled, events, (1, 50)) == expected
+
+
 MAYBE = "{ ?%s :b ?b } UNION { ?%s :u 1 }"
 OPTIONAL_STEPS = {
     "A": "?a :k ?k ; :v ?va",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
+from spaseq import thresholds
 from spaseq.automaton.batch.row_store import Interner
 from spaseq.automaton.program.bound_variables import EVENT_TIME, last_time
 from spaseq.automaton.registers.compiled.edge_tests import AskedTest
@@ -13,9 +14,12 @@ from spaseq.automaton.registers.compiled.replayed_runs import ReplayedRuns
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.run.runs import Values
-from spaseq.compiled.arrays import Arrays, Int64s
+from spaseq.compiled.arrays import Arrays, Bools, Int32s, Int64s
+from spaseq.expr.columns import TermRows, filter_rows
 from spaseq.expr.compile import Options, compile_filter
 from spaseq.expr.env import Env, PlainEnv
+from spaseq.lang import ast
+from spaseq.lang.variables import rewritten
 from spaseq.records import record
 
 _FEW, _MOST = 1 << 12, 1 << 18
@@ -49,6 +53,52 @@ class _Asked(PlainEnv):
         return self.times.get(EVENT_TIME)
 
 
+@record
+class _ColumnarTest:
+    """The FILTERs of a test as one, for which PREV of a variable is a variable of its own.
+
+    `names` are the variables of the numbers that decide the test: `own` of the solution, then those
+    of the run. A variable has the run's term where the solution leaves it unbound.
+    """
+
+    condition: ast.Expr
+    names: tuple[str, ...]
+    own: int
+
+    def rows(self, numbers: Int64s, term: Callable[[str, int], str | None]) -> TermRows:
+        """Rows [n] of terms, given the numbers [n, numbers that decide the test] of terms."""
+        code: dict[str, int] = {}
+        columns: dict[str, Int32s] = {}
+        for i, name in enumerate(self.names):
+            used, place = np.unique(numbers[:, i], return_inverse=True)
+            texts = [None if n == kernel.UNSET else term(name, n) for n in used.tolist()]
+            codes = [-1 if t is None else code.setdefault(t, len(code)) for t in texts]
+            column = np.array(codes, np.int32)[place]
+            if i < self.own:
+                columns[name] = column
+                continue
+            columns[_PREVIOUS + name] = column
+            own = columns.get(name, column)
+            columns[name] = np.where(own < 0, column, own)
+        return TermRows(columns, [*code], len(numbers))
+
+
+_PREVIOUS = "_:previous "  # no variable of a query has such a name
+
+
+def _columnar_test(test: AskedTest) -> _ColumnarTest | None:
+    """A test as one FILTER over columns of terms; None if it depends on times or on a whole run."""
+    numbers = *test.of_own, *test.of_run
+    if test.taken is not None or not all(number.by_term for number in numbers):
+        return None
+
+    def change(node: ast.Node) -> ast.Node | None:
+        return ast.Var(_PREVIOUS + node.var.name) if isinstance(node, ast.Prev) else None
+
+    condition = rewritten(ast.And(test.conditions), change)
+    return _ColumnarTest(condition, tuple(n.variable for n in numbers), len(test.of_own))
+
+
 class AskedAnswers:
     """The table of answers.
 
@@ -64,6 +114,7 @@ class AskedAnswers:
         replayed: ReplayedRuns | None = None,
     ) -> None:
         self._tests, self._terms, self._asks = tables.asked, terms, tables.program.asks
+        self._options, self._columnar = options, [*map(_columnar_test, tables.asked)]
         self._filters = [
             [compile_filter(condition, options) for condition in test.conditions]
             for test in tables.asked
@@ -93,8 +144,12 @@ class AskedAnswers:
             np.empty((places, width), np.int64),
             np.zeros(places, np.uint8),
             np.empty(places // 2, np.int64),
-            np.zeros(3, np.int64),
+            np.zeros(4, np.int64),
         )
+
+    def begin(self) -> None:
+        """Begin with the rows of a batch."""
+        self.arrays[3][kernel.AHEAD] = 0
 
     def forget(self) -> None:
         """Drop all answers: ids of terms may be reused."""
@@ -110,14 +165,23 @@ class AskedAnswers:
         """Answer the tests recorded at a row; `node` has the nodes of all runs."""
         key, answer, noted, size = self.arrays
         asked = noted[: size[kernel.NOTED]]
-        places, numbers = asked.tolist(), key[asked].tolist()
+        tests, numbers = key[asked, 0], key[asked, 1:]
         if self._replayed is not None:
-            self._replayed.learn(self._runs(numbers), node)
-        for place, (test, *decisive) in zip(places, numbers, strict=True):
-            answer[place] = kernel.YES if self._holds(test, decisive) else kernel.NO
+            self._replayed.learn(self._runs(key[asked].tolist()), node)
+        for test in np.unique(tests).tolist():
+            of_test = tests == test
+            holds = self._hold(test, numbers[of_test])
+            answer[asked[of_test]] = np.where(holds, kernel.YES, kernel.NO)
         size[kernel.NOTED] = 0
         if size[kernel.LACKING]:
             self._make_room(row)
+
+    def _hold(self, number: int, numbers: Int64s) -> Bools:
+        """[n] whether the FILTERs of a test hold, given n rows of numbers that decide it."""
+        columns = self._columnar[number]
+        if columns is None or len(numbers) <= thresholds.current.few_rows:
+            return np.array([self._holds(number, row) for row in numbers.tolist()], np.bool_)
+        return filter_rows(columns.condition, columns.rows(numbers, self._term), self._options)
 
     def _holds(self, number: int, numbers: list[int]) -> bool:
         """Whether the FILTERs of a test hold, given the numbers that decide it."""

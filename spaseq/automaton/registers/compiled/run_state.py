@@ -128,6 +128,7 @@ class RunState(Stateful):
         """
         cursor = self._cursor
         cursor[kernel.MATCHED :] = 0
+        self._answers.begin()
         until = len(rows) if self._thresholds is None else 0  # rows for the register kernel
         full = kernel.MATCHED_FULL
         while full != kernel.DONE or (pace is not None and pace.goes_on):

@@ -13,6 +13,7 @@ from spaseq.automaton.registers.kernels.edge_offers import (
     level_of,
 )
 from spaseq.automaton.registers.kernels.run_arrays import (
+    AHEAD,
     ASKED,
     COUNT,
     FIRST,
@@ -105,16 +106,21 @@ def ask(
 
 @device_function
 def ask_ahead(batch: BatchArrays, row_arrays: Arrays, first: int, edges: int) -> None:
-    """Record tests of the next rows, each by itself, against the runs that wait now."""
+    """Record tests of the next rows, each by itself, against the runs that wait now.
+
+    Rows for which that was done are not looked at again.
+    """
     slot, gpm, time_ms, _, _, lowest, _ = row_arrays
-    if batch.answers.size[LACKING]:
+    size = batch.answers.size
+    if size[LACKING] or first < size[AHEAD]:
         return
     for what in batch.program.asking:
         if what == RUN:  # an answer serves one run, which may not wait any more
             return
     for row in range(first, min(first + _AHEAD, len(slot))):
-        if batch.answers.size[LACKING]:
+        if size[LACKING]:
             break
+        size[AHEAD] = row + 1
         instant = Offered(row, np.nan, time_ms[row], lowest[row])
         ask(batch, gpm, row, row + 1, slot[row] * edges, instant)
-    batch.answers.size[LACKING] = 0
+    size[LACKING] = 0

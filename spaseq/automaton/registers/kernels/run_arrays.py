@@ -183,14 +183,15 @@ class AnswerArrays(NamedTuple):
     noted: Int64s
     """[N] the open places."""
     size: Int64s
-    """[3] see its columns."""
+    """[4] see its columns."""
 
 
 FREE, OPEN, YES, NO = range(4)
 UNSET = -(2**62)
 
-# Columns of `size`: noted places; used places; whether more lack an answer than there is room for.
-NOTED, ENTRIES, LACKING = range(3)
+# Columns of `size`: noted places; used places; whether more lack an answer than there is room for;
+# the row before which tests were recorded ahead, against the runs that waited then.
+NOTED, ENTRIES, LACKING, AHEAD = range(4)
 
 
 class BatchArrays(NamedTuple):
