@@ -14,7 +14,7 @@ from spaseq.automaton.registers.compiled.replayed_runs import ReplayedRuns
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.run.runs import Values
-from spaseq.compiled.arrays import Arrays, Bools, Int32s, Int64s
+from spaseq.compiled.arrays import Arrays, Int32s, Int64s
 from spaseq.expr.columns import TermRows, filter_rows
 from spaseq.expr.compile import Options, compile_filter
 from spaseq.expr.env import Env, PlainEnv
@@ -165,23 +165,30 @@ class AskedAnswers:
         """Answer the tests recorded at a row; `node` has the nodes of all runs."""
         key, answer, noted, size = self.arrays
         asked = noted[: size[kernel.NOTED]]
-        tests, numbers = key[asked, 0], key[asked, 1:]
         if self._replayed is not None:
             self._replayed.learn(self._runs(key[asked].tolist()), node)
-        for test in np.unique(tests).tolist():
-            of_test = tests == test
-            holds = self._hold(test, numbers[of_test])
-            answer[asked[of_test]] = np.where(holds, kernel.YES, kernel.NO)
+        rest = asked
+        if len(asked) > thresholds.current.few_rows:
+            rest = self._in_columns(asked)
+        for place, (test, *decisive) in zip(rest.tolist(), key[rest].tolist(), strict=True):
+            answer[place] = kernel.YES if self._holds(test, decisive) else kernel.NO
         size[kernel.NOTED] = 0
         if size[kernel.LACKING]:
             self._make_room(row)
 
-    def _hold(self, number: int, numbers: Int64s) -> Bools:
-        """[n] whether the FILTERs of a test hold, given n rows of numbers that decide it."""
-        columns = self._columnar[number]
-        if columns is None or len(numbers) <= thresholds.current.few_rows:
-            return np.array([self._holds(number, row) for row in numbers.tolist()], np.bool_)
-        return filter_rows(columns.condition, columns.rows(numbers, self._term), self._options)
+    def _in_columns(self, asked: Int64s) -> Int64s:
+        """Answer tests at some places that depend on terms only; the other places."""
+        key, answer, *_ = self.arrays
+        left, tests = list[Int64s](), key[asked, 0]
+        for test in np.unique(tests).tolist():
+            places, columns = asked[tests == test], self._columnar[test]
+            if columns is None:
+                left.append(places)
+                continue
+            rows = columns.rows(key[places, 1:], self._term)
+            holds = filter_rows(columns.condition, rows, self._options)
+            answer[places] = np.where(holds, kernel.YES, kernel.NO)
+        return np.concatenate([np.empty(0, np.int64), *left])
 
     def _holds(self, number: int, numbers: list[int]) -> bool:
         """Whether the FILTERs of a test hold, given the numbers that decide it."""
