@@ -171,6 +171,30 @@ def server_of(
     return HttpServer(config, on_stop, on_drained)
 
 
+@contextlib.contextmanager
+def answered_after(
+    wait_s: float, app: ASGIApp, listening: socket.socket, tls: tuple[Path, Path] | None
+) -> Iterator[None]:
+    """Let an application answer on a socket, if this context lasts longer than a time.
+
+    The socket stays open; requests that come earlier wait for who serves it next.
+    """
+    ended, server = threading.Event(), server_of(app, tls, lambda: None, lambda: None)
+
+    def answer() -> None:
+        if not ended.wait(wait_s):
+            asyncio.run(server.serve(sockets=[listening.dup()]))
+
+    answering = threading.Thread(target=answer, name="starting", daemon=True)
+    answering.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        server.stop()
+        answering.join()
+
+
 def more_connections() -> None:
     """Let the process have as many connections as it may."""
     with contextlib.suppress(ImportError, OSError, ValueError):

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from spaseq.errors import SpaseqError
 from spaseq.runtime.live.standing_run import StandingRun
@@ -27,7 +28,13 @@ from spaseq.serve import stream_routes as streams
 from spaseq.serve.answer_feed import AnswerFeed
 from spaseq.serve.guard import Guard
 from spaseq.serve.history import BY_SERVER, Acknowledgements, Versions
-from spaseq.serve.http_server import HttpServer, more_connections, server_of, url_of
+from spaseq.serve.http_server import (
+    HttpServer,
+    answered_after,
+    more_connections,
+    server_of,
+    url_of,
+)
 from spaseq.serve.query_files import QueryFiles
 from spaseq.serve.requests import Refused, on_error, on_fault, on_http, on_refused
 from spaseq.serve.server_state import ServerParts, ServerState
@@ -94,13 +101,22 @@ def serve(parts: ServerParts, listening: socket.socket) -> None:
         stack.callback(listening.close)
         stack.enter_context(suppress(KeyboardInterrupt))  # a signal before anybody is served
         _LOG.info("starting: reads the logs and the state in %s", parts.run.directory)
-        parts.run.start(sources=False)
+        with answered_after(_BEGIN_S, _starting, listening, parts.tls):
+            parts.run.start(sources=False)
         stack.callback(parts.run.stop)
         for name in parts.posted:
             parts.replies.recall(name, parts.run.marks(name))
         asyncio.run(_served(parts, listening))
         _LOG.info("stopping")
     _LOG.info("stopped")
+
+
+async def _starting(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request while the state is read: the process lives, and is not ready."""
+    live = scope["path"] == "/live"
+    status = {"status": "ok" if live else "starting"}
+    headers = {} if live else {"Retry-After": "1"}
+    await JSONResponse(status, 200 if live else 503, headers)(scope, receive, send)
 
 
 async def _served(parts: ServerParts, listening: socket.socket) -> None:
