@@ -115,6 +115,12 @@ CASES = {
         {"D": "[] ex:v ?d ; ex:is ex:D . BIND(TIMESTAMP(A) AS ?t) FILTER(!BOUND(?t))"},
         "A@0 B@1 D@2 C@30",
     ),
+    "a candidate is whole once its counted loop has enough repetitions": (
+        "A ; (B | D{2})",
+        "WITHIN 9 SECONDS",
+        {},
+        "A@0 D@1 B@2 D@3",
+    ),
     "a value of BIND over an earlier step, in the order of answers": (
         "A ; B",
         "WITHIN 9 SECONDS",

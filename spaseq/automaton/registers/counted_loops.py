@@ -57,8 +57,10 @@ class _Splitting:
         state = self._program.automaton.states[number]
         edges = tuple(copy for edge in state.edges for copy in self._copies(edge, levels))
         ends = tuple(end for end in state.acceptances if any(self._ways(end.actions, levels)))
+        leaves = bool(ends) or not all(edge.within for edge in edges)
         return replace(
             state,
+            completes=state.completes and leaves,
             edges=edges,
             acceptances=tuple(replace(end, exits=_left_early(end, levels)) for end in ends),
         )

@@ -101,7 +101,7 @@ class RunStepper:
         held: list[Run] = []  # complete candidates
         while arrivals:
             for run in arrivals:
-                if run.state.completes:
+                if self._is_complete(run):
                     held.append(run)
                 else:
                     self._arrive(run, waiting, moment, queue)
@@ -116,7 +116,7 @@ class RunStepper:
             ]
         while (entry := queue.pop()) is not None:
             for run in accepted(*entry, self._machine.target):
-                if run.state.completes:
+                if self._is_complete(run):
                     held.append(run)
                 else:
                     self._arrive(run, waiting, moment, queue)
@@ -160,6 +160,15 @@ class RunStepper:
         if not table:
             del waiting.tables[edge]
         return arrivals
+
+    def _is_complete(self, run: Run) -> bool:
+        """Whether a run is a whole candidate: a counted loop may need further repetitions."""
+        program, state = self._machine.program, run.state
+        if not state.completes or not program.bounds:
+            return state.completes
+        ways = [edge.actions for edge in state.edges if not edge.within]
+        ways += [end.actions for end in state.acceptances]
+        return any(may_follow(program, actions, run.groups) for actions in ways)
 
     def _not_forestalled(self, complete: Sequence[Run]) -> list[Run]:
         """The runs that no other candidate forestalls, of all that an instant completes."""
