@@ -87,13 +87,17 @@ def test_rows_and_a_snapshot_wake_it() -> None:
     assert not stage.sleeps(3000)
 
 
-def test_a_row_that_is_ahead_of_the_watermark_keeps_it_awake() -> None:
+def test_a_row_that_is_ahead_of_the_watermark_wakes_it_at_its_time() -> None:
     plan = SHAPES["absence"]
     stage = SingleQuery(plan)
     stage.push(rows(plan, (9000, "x", "a")))
     for ms in (1000, 2000, 3000):
         assert not stage.advance(ms)
-    assert not stage.sleeps(4000)
+    assert stage.sleeps(8999)
+    assert not stage.sleeps(9000)
+    stage.advance(9000)
+    assert stage.sleeps(9000 + WINDOW_MS - 1)
+    assert [answer.end[0] for answer in stage.advance(9000 + WINDOW_MS)] == [9000 + WINDOW_MS]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
