@@ -113,10 +113,15 @@ def serve(parts: ServerParts, listening: socket.socket) -> None:
 
 async def _starting(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a request while the state is read: the process lives, and is not ready."""
-    live = scope["path"] == "/live"
-    status = {"status": "ok" if live else "starting"}
-    headers = {} if live else {"Retry-After": "1"}
-    await JSONResponse(status, 200 if live else 503, headers)(scope, receive, send)
+    match scope["path"]:
+        case "/live":
+            status, answer = 200, {"status": "live"}
+        case "/health":
+            status, answer = 503, {"status": "starting"}
+        case _:
+            status, answer = 503, {"error": "the server reads its state", "hint": "try again later"}
+    headers = {} if status == 200 else {"Retry-After": "1"}
+    await JSONResponse(answer, status, headers)(scope, receive, send)
 
 
 async def _served(parts: ServerParts, listening: socket.socket) -> None:

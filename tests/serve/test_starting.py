@@ -56,6 +56,7 @@ def test_requests_are_answered_while_the_state_is_read(tmp_path: Path) -> None:
         assert (health.status_code, health.json()) == (503, {"status": "starting"})
         refused = post(http)
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+        assert refused.json().keys() == {"error", "hint"}
         read.set()
         wait(lambda: http.get("/health").status_code == 200)
         assert post(http).json()["accepted"] == 1
