@@ -319,8 +319,8 @@ def _conjunct_holds(conjunct: ast.Expr, rows: TermRows, options: Options) -> Boo
 
 def _is_of_places(test: PlaceTest, options: Options) -> bool:
     """Whether no function of the user takes the place of a test's."""
-    iris = {GEOF + test.name, GEOF + test.name.replace("distance", "metricDistance")}
-    functions = [f for f in options.functions if f.iri in iris]
+    names = ("distance", "metricDistance") if test.name == "distance" else (test.name,)
+    functions = [f for f in options.functions if f.iri in {GEOF + name for name in names}]
     return bool(functions) and all(isinstance(f, PlaceFunction) for f in functions)
 
 

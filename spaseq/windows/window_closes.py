@@ -26,7 +26,7 @@ from spaseq.windows.kernels.window_bounds import (
 
 @record
 class Closes:
-    """t window events: those of each partition in a row, in order.
+    """t window events, in order, partition by partition.
 
     `partition` int64 [t] are numbers. `enter` and `leave` int64 [t] are numbers of rows: the rows
     of the partition before `enter` have come, and those before `leave` have gone. `begin` [t] are
@@ -73,7 +73,7 @@ class PartitionedRows(Protocol):
         """[n] the times (ms) of the rows, in order."""
 
     def by_partition(self, new: int) -> Int64s:
-        """The numbers of the last `new` rows, those of each partition in a row, in order."""
+        """The numbers of the last `new` rows, in order, partition by partition."""
 
 
 class WindowCloses(Protocol):

@@ -73,7 +73,7 @@ class WindowRows(KeptRows):
         linked(self.lists, first, first + len(rows), self.base, *links)
 
     def by_partition(self, new: int) -> Int64s:
-        """The numbers of the last `new` rows, those of each partition in a row, in order."""
+        """The numbers of the last `new` rows, in order, partition by partition."""
         numbers = self.first + np.arange(len(self) - new, len(self))
         if len(self.partitions) == 1:
             return numbers

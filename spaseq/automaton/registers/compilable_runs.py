@@ -42,15 +42,14 @@ from spaseq.automaton.program.outer_steps import (
     without_outer_negations,
 )
 from spaseq.automaton.program.window import Counted, Window
+from spaseq.automaton.registers.compiled.asked_filters import asked_test, late_test
 from spaseq.automaton.registers.compiled.edge_tests import (
     AnyTests,
     AskedTest,
     EdgeTest,
     Number,
-    asked_test,
     earliest_of,
     equality_test,
-    late_test,
     tests_of,
 )
 from spaseq.automaton.registers.counted_loops import split_by_count
@@ -340,7 +339,7 @@ class _Testing:
             if remaining is None:
                 return None
             tests += remaining
-        for condition in sorted(asked, key=_holds_often):  # fewer terms decide each by itself
+        for condition in sorted(asked, key=_selectivity):  # each alone: fewer terms decide it
             tests += equality_test(condition, lambda v: self._values.place(v, source, edge, take))
             known = self._bound.possibly[source] - self._begun_afresh([condition], edge, take)
             tests.append(asked_test([condition], self._gpms[take.gpm], known))
@@ -486,8 +485,8 @@ class _Testing:
             yield ast.Or((unbound, ast.Call("SAMETERM", (variable, before))))
 
 
-def _holds_often(condition: ast.Expr) -> int:
-    """0 if few pairs of terms pass a FILTER, 2 if nearly all do, else 1."""
+def _selectivity(condition: ast.Expr) -> int:
+    """The rank of a FILTER: 0 if few pairs of terms pass it, 2 if nearly all do, else 1."""
     while isinstance(condition, ast.Not):
         condition = condition.operand
     return {"=": 0, "!=": 2}.get(condition.op, 1) if isinstance(condition, ast.Compare) else 1

@@ -13,6 +13,7 @@ from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.bound_variables import BoundVariables
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import Program, TakeLabel
+from spaseq.automaton.registers.compiled.asked_filters import asked_test
 from spaseq.automaton.registers.compiled.edge_tests import (
     AnyTests,
     AskedTest,
@@ -23,7 +24,6 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     Read,
     RunValue,
     SolutionValue,
-    asked_test,
     equality_test,
     tests_of,
 )

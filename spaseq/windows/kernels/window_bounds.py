@@ -84,7 +84,7 @@ def sizes_of_windows(
     """Write the numbers of events [t] in window events; how many rows enter and leave for them.
 
     Args:
-        partition, enter, leave: int64 [t], those of each partition in a row (`Closes`).
+        partition, enter, leave: int64 [t], partition by partition (`Closes`).
         following, event: int64 [n] as `linked` writes them.
         sizes: int64 [t].
     """
@@ -121,7 +121,7 @@ def windows_of_events(
     """The number of events of new rows; the window of each of them is written.
 
     Args:
-        rows: int64 [r], the new rows, those of each partition in a row.
+        rows: int64 [r], the new rows, partition by partition.
         length: how long the windows are (ms).
         most: how many events they have.
         columns: (time, partition, following, event) [n].
@@ -163,7 +163,7 @@ def sessions(
     """The number of sessions that new rows end, or the time `until` (ms); they are written.
 
     Args:
-        rows: int64 [r], the new rows, those of each partition in a row.
+        rows: int64 [r], the new rows, partition by partition.
         end: the number behind the last row.
         columns: (time, partition) [n].
         found: int64 [6, r + p]: for each session as `windows_of_events` has it.

@@ -55,7 +55,7 @@ class _Asked(PlainEnv):
 
 @record
 class _ColumnarTest:
-    """The FILTERs of a test as one, for which PREV of a variable is a variable of its own.
+    """The FILTERs of a test as one FILTER over columns, with a variable in place of each PREV.
 
     `names` are the variables of the numbers that decide the test: `own` of the solution, then those
     of the run. A variable has the run's term where the solution leaves it unbound.

@@ -33,7 +33,8 @@ from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.window import Counted
 from spaseq.automaton.registers.compiled.accumulation import Accumulation, SeenKinds
 from spaseq.automaton.registers.compiled.answers import AskedAnswers
-from spaseq.automaton.registers.compiled.edge_tests import Number, with_asked
+from spaseq.automaton.registers.compiled.asked_filters import with_asked
+from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.automaton.registers.compiled.equal_terms import EqualTerms
 from spaseq.automaton.registers.compiled.replayed_runs import ReplayedRuns
 from spaseq.automaton.registers.compiled.run_state import RunState
