@@ -121,6 +121,27 @@ def test_a_kernel_that_is_loaded_does_not_make_ready_to_compile(tmp_path: Path) 
     assert both == [["6 False", "[0 2 4 6]"]] * 2
 
 
+CALLED = """
+import sys
+from spaseq.compiled.decorators import kernel
+@kernel
+def one(x): return x + 1
+@kernel
+def both(x): return one(x) + one(x + 1)
+print(one(1), *map(both, range(len(sys.argv) - 1)))
+"""
+
+
+def test_a_kernel_that_was_loaded_is_compiled_into_another(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(CALLED)
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for arguments, said in (([], "2\n"), (["a", "b"], "2 3 5\n"), (["a"], "2 3\n")):
+        command = [sys.executable, script, *arguments]
+        run = subprocess.run(command, env=env, capture_output=True, text=True)
+        assert (run.returncode, run.stdout) == (0, said), run.stderr
+
+
 def test_a_file_is_no_directory_for_kernels(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert not cache._is_usable(tmp_path / "file" / "below")
