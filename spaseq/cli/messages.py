@@ -112,6 +112,8 @@ def summary(stats: Stats) -> str:
         f"{_count(stats.matches, 'answer')} from {_count(stats.events, 'event')} "
         f"({_count(stats.triples, 'triple')}) in {stats.seconds:.1f} s"
     )
+    if stats.changes:
+        text += f"; {_count(sum(stats.changes.values()), 'change')} of graphs"
     if stats.partial:
         text += f"; {_count(stats.partial, 'partial match', 'partial matches')}"
     if stats.suppressed:

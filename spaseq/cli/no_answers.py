@@ -19,19 +19,30 @@ from spaseq.runtime.job.job import Job, Stats
 from spaseq.sinks.base import open_lines
 
 
-def no_answer_line(checked: Sequence[Checked], stats: Stats, more: str) -> str:
-    """The line at the end of a run without answers: the cause that its counts show.
+def no_answer_line(
+    queries: Sequence[Path], checked: Sequence[Checked], job: Job, chosen: Chosen
+) -> str:
+    """The line at the end of a run without answers: the cause that its counts show, and the command
+    that says more.
+
+    It is about the first query that writes answers; if all maintain graphs, about the first one.
 
     Args:
-        checked: the queries of the run; the line is about the first one.
-        stats: the counts of the run.
-        more: the command that says more.
+        queries: the files of the queries.
+        checked: the queries.
+        job: the run.
+        chosen: its options.
     """
-    plan = plans_of(checked)[0]
-    text = f"{plan.identity.title}: no answers, because {_cause(plan, stats)}"
+    plans, stats = plans_of(checked), job.stats
+    number = next((n for n, plan in enumerate(plans) if plan.maintained is None), 0)
+    name = plans[number].identity.name
+    plan = next(plan for plan in job.plans if plan.identity.name == name)  # knows changing graphs
+    nothing = "no answers" if plan.maintained is None else "no changes"
+    text = f"{plan.identity.title}: {nothing}, because {_cause(plan, stats)}"
     if stats.bad:
         text += f"; {plural(stats.bad, 'bad input')} {'was' if stats.bad == 1 else 'were'} left out"
-    return f"{text}. For more: {more}"
+    others = (*queries[:number], *queries[number + 1 :])
+    return f"{text}. For more: {_command_for_more((queries[number], *others), chosen)}"
 
 
 def _cause(plan: QueryPlan, stats: Stats) -> str:
@@ -45,10 +56,12 @@ def _cause(plan: QueryPlan, stats: Stats) -> str:
             return f"GPM {name} matches no event"
     if on_windows:
         return "no window event matches, or no sequence with one"
+    if plan.changing is not None:  # its graphs are joined with rows that count as solutions
+        return "its GPMs match events, but no sequence of them with what the graphs have then"
     return "its GPMs match events, but no sequence of them"
 
 
-def command_for_more(queries: Sequence[Path], chosen: Chosen) -> str:
+def _command_for_more(queries: Sequence[Path], chosen: Chosen) -> str:
     """The command that says why the first query has no answers, without passwords."""
     words = ["spaseq", "why", *map(str, queries)]
     for option in (option for group in WHY_OPTIONS for option in group.options):

@@ -83,10 +83,11 @@ def run_streams(
         bounded = options.follow is None and not number
         only_bad = bounded and sides.only_bad(job.stats, [plan.identity.name for plan in plans])
         sides.report(only_bad)
-        if options.follow is None and not (number or only_bad):
-            from spaseq.cli.no_answers import command_for_more, no_answer_line
+        has_changed = bool(job.stats.changes) and all(plan.maintained for plan in plans)
+        if options.follow is None and not (number or only_bad or has_changed):
+            from spaseq.cli.no_answers import no_answer_line
 
-            tell(no_answer_line(checked, job.stats, command_for_more(queries, chosen)))
+            tell(no_answer_line(queries, checked, job, chosen))
         if output.why is not None:
             from spaseq.cli.no_answers import write_report
 

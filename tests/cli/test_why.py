@@ -63,6 +63,48 @@ def test_the_line_counts_bad_input(given: list[str], runtime: str, count: int, t
     )
 
 
+KEEPER = """PREFIX : <http://e/> MAINTAIN GRAPH :last AS INSERT { ?x :was ?y }
+FROM STREAM S :s WHERE { SEQ(A) DEFINE GPM A ON S { ?x :a ?y } }"""
+READER = """PREFIX : <http://e/> SELECT * FROM STREAM S :s FROM NAMED :last
+WHERE { SEQ(B) DEFINE GPM B ON S { ?x :a ?y . GRAPH :last { ?x :is ?y } } }"""
+
+
+@pytest.mark.parametrize("runtime", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize(
+    ("queries", "changes", "said"),
+    [
+        ([KEEPER], "; 2 changes of graphs", []),
+        (
+            [KEEPER.replace(":a ", ":c ")],
+            "",
+            ["q1: no changes, because GPM A matches no event", "q1.rq"],
+        ),
+        (
+            [KEEPER, READER],
+            "; 2 changes of graphs",
+            [
+                "q2: no answers, because its GPMs match events, but no sequence of them with",
+                "q2.rq q1.rq",
+            ],
+        ),
+    ],
+)
+def test_the_line_of_maintained_graphs(
+    given: list[str], runtime: str, queries: list[str], changes: str, said: list[str]
+) -> None:
+    """A query that maintains a graph has changes in the place of answers."""
+    names = [f"q{number}.rq" for number in range(1, len(queries) + 1)]
+    for name, text in zip(names, queries, strict=True):
+        Path(name).write_text(text)
+    run = called("run", "--runtime", runtime, *names, "--stream", "S=s.nq")
+    summary, *lines = run.stderr.splitlines()
+    assert summary.endswith(f" s{changes}")
+    assert len(lines) == len(said) // 2
+    for line, (cause, files) in zip(lines, [said] if said else [], strict=True):
+        assert line.startswith(cause)
+        assert line.endswith(f"For more: spaseq why {files} --stream S=s.nq")
+
+
 def test_the_line_names_what_the_sequence_needs(given: list[str]) -> None:
     Path("jam.rq").write_text(QUERY.replace("A; B", "A; B?; A; A"))
     line = called("run", "--runtime", "local", *given).stderr.splitlines()[-1]
