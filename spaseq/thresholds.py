@@ -261,7 +261,7 @@ class Thresholds:
     bucket_rows: int = _of(
         4096, "rows", "for each bucket before a run of them ends, if later ones come after it"
     )
-    answer_rows: int = _of(500, "answers", "of a task that are written as one block")
+    partial_rows: int = _of(500, "partial matches", "of a task that are one block")
     task_rows: int = _of(256, "rows", "the fewest for which a task of its own pays off", 0)
     packed_batches: int = _of(
         1000,

@@ -12,7 +12,7 @@ from spaseq.lift.lifted_source import LiftedFiles
 from spaseq.lift.table_files import TableFile, TableFormat
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
-from spaseq.sources.base import Split
+from spaseq.sources.base import Numbering, Split
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +50,18 @@ class ScanSplit(Split):
     parts: tuple[tuple[int, int, int], ...]
 
     @property
-    def time_scanned(self) -> bool:
-        return False
+    def numbering(self) -> Numbering:
+        return Numbering.APART
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetScan(LiftedFiles):
-    """Scanned files, as events. A file that cannot be read to its end fails."""
+    """Scanned files, as events, for at most some tasks. A file that cannot be read to its end
+    fails.
+    """
 
     scanned: tuple[ScannedFile, ...]
+    tasks: int = 1
 
     @property
     def rows(self) -> int:
@@ -87,8 +90,8 @@ class ParquetScan(LiftedFiles):
 
     def splits(
         self, pool: Executor, *, split_bytes: int | None = None, time_scan: bool = True
-    ) -> None:
-        """None. The splits of `divided` may overlap in time, which only Spark's tasks allow for."""
+    ) -> list[ScanSplit]:
+        return self.divided(self.tasks)
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         scan = self.divided(1)[0] if split is None else split

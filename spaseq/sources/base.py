@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spaseq.errors import UsageError
@@ -27,6 +28,17 @@ if TYPE_CHECKING:
     from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions
 
 
+class Numbering(Enum):
+    """How events of equal time are numbered in a split; a runtime adds missing counts."""
+
+    WHOLE = auto()
+    """As in the whole stream."""
+    ORDERED = auto()
+    """As if none came before; the splits of the stream seem to follow each other in time."""
+    APART = auto()
+    """As if none came before; the splits of the stream may overlap in time."""
+
+
 class Split(ABC):
     """A part of a bounded source that a task reads by itself.
 
@@ -36,12 +48,8 @@ class Split(ABC):
 
     @property
     @abstractmethod
-    def time_scanned(self) -> bool:
-        """Whether the times of the events before this split are known.
-
-        If so, `Source.open` numbers events of equal time as in the whole stream. If not, it numbers
-        them as if none came before, and the runtime adds the missing counts.
-        """
+    def numbering(self) -> Numbering:
+        """How `Source.open` numbers the events of this split that have equal times."""
 
 
 class Source(ABC):
@@ -133,7 +141,7 @@ class Source(ABC):
             pool: threads for work that can be done in parallel.
             split_bytes: about how many bytes a split has; chosen by the source if None.
             time_scan: if False, a stream that seems to be in order of time is not read for its
-                times first; its splits are then not `time_scanned`.
+                times first; its splits are then `Numbering.ORDERED`.
 
         Raises:
             InputError: the input is missing.

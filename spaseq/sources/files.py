@@ -45,7 +45,7 @@ from spaseq.rdf.ranges import (
     size_of,
 )
 from spaseq.records import record
-from spaseq.sources.base import Source, Split
+from spaseq.sources.base import Numbering, Source, Split
 
 _UNPACKED = 20
 """Ratio of a packed file's unpacked size to its size that few files exceed."""
@@ -111,7 +111,7 @@ class FileSplit(Split):
 
     ranges: tuple[FileRange, ...]
     ties: Ties = field(default_factory=Ties)
-    time_scanned: bool = True
+    numbering: Numbering = Numbering.WHOLE
 
 
 def split_bytes_for(size: int) -> int:
@@ -142,7 +142,7 @@ def split_files(
     groups = list(_ranges(files, sizes, options, split_bytes))
     if not time_scan and _seem_ordered(groups, options):
         for group in groups:
-            yield FileSplit(tuple(group), time_scanned=False)
+            yield FileSplit(tuple(group), numbering=Numbering.ORDERED)
         return
     counter = InstantCounter()
     for scanned in _scanned(groups, options, pool):
@@ -156,7 +156,9 @@ def read_split(split: FileSplit, options: StreamOptions, on_bad: OnBad) -> Itera
     counter = InstantCounter.after(split.ties.times, split.ties.counts)
     arrival = ArrivalClock()
     for part in split.ranges:
-        report = on_bad if split.time_scanned else _counting_lines(part, on_bad)
+        report = on_bad
+        if split.numbering is not Numbering.WHOLE:
+            report = _counting_lines(part, on_bad)
         yield from read_range(part, options, report, counter, arrival)
 
 

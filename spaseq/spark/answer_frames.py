@@ -24,6 +24,7 @@ from spaseq.errors import InputError, SpaseqError, UsageError
 from spaseq.lang.spelling import suggested
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted import Lifted, text_of
+from spaseq.lift.parquet_scan import ParquetScan
 from spaseq.options import AnswersKeywords, FileSourceSettings, KbInput, RunOptions
 from spaseq.plan.predicates import stream_predicates
 from spaseq.plan.query_plan import QueryPlan
@@ -31,12 +32,18 @@ from spaseq.rdf.inputs.stream_options import BadInput, warn_once
 from spaseq.records import record
 from spaseq.runtime.job.binding import bind_streams, stream_names
 from spaseq.runtime.job.job import Job, LateEvent
-from spaseq.runtime.spark.bounded import bounded_output, bounded_solve, file_solutions
+from spaseq.runtime.spark.bounded import (
+    bounded_output,
+    bounded_solve,
+    file_solutions,
+    in_one_task,
+    whole_output,
+)
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
 from spaseq.runtime.spark.following.follow import check_topics, following_output, sequenced
 from spaseq.runtime.spark.following.kb_refresh import Refresh
-from spaseq.runtime.spark.frames import frame_packs, frame_solutions
-from spaseq.runtime.spark.lifted_frames import FrameRows, LiftedFrame, lifted_solutions
+from spaseq.runtime.spark.frames import EventFrame, frame_packs, frame_solutions
+from spaseq.runtime.spark.lifted_frames import FrameRows, LiftedFrame
 from spaseq.runtime.spark.rows.answer_rows import (
     ANSWER_DDL,
     ANSWER_SCHEMA,
@@ -49,8 +56,7 @@ from spaseq.runtime.spark.rows.answer_rows import (
     row_of,
     side_row_of,
 )
-from spaseq.runtime.spark.rows.stage_rows import PARTIAL, Item, payload_of
-from spaseq.runtime.spark.scan_tasks import in_one_task, scan_solutions, whole_output
+from spaseq.runtime.spark.rows.stage_rows import PARTIAL, Item, items_in
 from spaseq.runtime.spark.scanned_frames import scan_of
 from spaseq.runtime.spark.session.worker_python import worker_python
 from spaseq.scratch import ScratchDirectory
@@ -230,40 +236,39 @@ class _Call:
         return self._bounded(job) if self.checkpoint is None else self._streaming(job)
 
     def _bounded(self, job: Job) -> DataFrame:
+        found = [(frame, self._scan(frame)) for frame in self._frames(job)]
+        scans = [scan for _, scan in found if scan is not None]
+        frames = [frame for frame, scan in found if scan is None]
+        paths, job = job.streams, replace(job, streams=(*job.streams, *scans))
         solve = bounded_solve(self.spark, job, _process_directory())
-        if self.frame is not None:
-            given = frame_solutions(self.frame, solve, self.options.reading.time_unit)
-            return bounded_output(self.spark, solve, solutions=given)
-        frames = self._lifted(job)
-        scans = [scan_of(each) if self.direct else None for each in frames]
-        whole = [scan for scan in scans if scan is not None]
-        if frames and len(whole) == len(frames) and in_one_task(self.spark, whole, solve):
-            return whole_output(self.spark, job.plans, solve, whole)
-        each_frame = [
-            lifted_solutions(each, solve, n)
-            if scan is None
-            else scan_solutions(self.spark, scan, solve, n)
-            for n, (each, scan) in enumerate(zip(frames, scans, strict=True))
-        ]
-        if job.streams or not each_frame:
-            each_frame.append(file_solutions(self.spark, solve))
-        return bounded_output(self.spark, solve, solutions=reduce(_both, each_frame))
+        rows = float("inf") if paths else sum(scan.rows for scan in scans)
+        if scans and not frames and in_one_task(self.spark, rows):
+            return whole_output(self.spark, solve)
+        first = len(job.streams)
+        inputs = [frame_solutions(frame, solve, n) for n, frame in enumerate(frames, first)]
+        if job.streams or not inputs:
+            inputs.append(file_solutions(self.spark, solve))
+        return bounded_output(self.spark, solve, reduce(_both, inputs))
 
-    def _lifted(self, job: Job) -> list[LiftedFrame]:
-        """The DataFrames of rows."""
+    def _scan(self, frame: EventFrame | LiftedFrame) -> ParquetScan | None:
+        """The files of a DataFrame, if tasks may read them themselves."""
+        return scan_of(frame) if self.direct and isinstance(frame, LiftedFrame) else None
+
+    def _frames(self, job: Job) -> Sequence[EventFrame | LiftedFrame]:
+        """The DataFrame of events, or the DataFrames of rows."""
+        if self.frame is not None:
+            return [EventFrame.of(self.frame, job.plans, self.options.reading.time_unit)]
         return self.rows.frames(job.plans, self.streams, self.options)
 
     def _streaming(self, job: Job) -> DataFrame:
         assert self.checkpoint is not None
         check_topics(job, self.arrivals)
         arrivals, delay_ms = self.arrivals, self.arrivals.delay_ms
-        lifted = [] if self.frame is not None else self._lifted(job)
-        lifts = {each.rows.iri: each.identity() for each in lifted}
+        frames = self._frames(job)
+        lifts = {f.rows.iri: f.identity() for f in frames if isinstance(f, LiftedFrame)}
         state = Checkpoint.open(Path(self.checkpoint).absolute(), job, delay_ms, lifts=lifts)
-        frame: Any = lifted if self.frame is None else self.frame
-        if frame != []:
-            unit, idle = self.options.reading.time_unit, arrivals.idle_ms
-            packed = frame_packs(self.spark, frame, job, state, delay_ms, idle, unit)
+        if frames:
+            packed = frame_packs(self.spark, frames, job, state, arrivals)
             return sequenced(self.spark, job, state, packed)
         output = following_output(self.spark, job, state, arrivals)
         if job.watch is not None:
@@ -328,7 +333,8 @@ class _Decode:
         for batch in batches:
             queries, payloads = batch.column("query"), batch.column("payload")
             pairs = zip(queries.to_pylist(), payloads.to_pylist(), strict=True)
-            items = ((q, payload_of(q, payload)) for q, payload in pairs if q not in self.silent)
+            told = ((q, payload) for q, payload in pairs if q not in self.silent)
+            items = ((q, item) for q, payload in told for item in items_in(q, payload))
             for _, group in groupby(items, lambda item: isinstance(item[1], AnswerBatch)):
                 yield from self._batches(group)
 
@@ -409,7 +415,7 @@ class LiftedInputs:
             how = replace(stream_options(iri, options), predicates=stream_predicates(plans, iri))
             text, name = text_of(lifts[iri])
             plan = compiled_lift(text, name, how.time_predicate, how.time_unit)
-            lifted.append(LiftedFrame(frame, FrameRows(how, plan), order.get(iri), text))
+            lifted.append(LiftedFrame(frame, FrameRows(how, plan, order.get(iri)), text))
         return lifted
 
 

@@ -150,7 +150,9 @@ CROSSINGS: dict[str, Crossing] = {
     "log_bytes": Crossing(larger.bucket),
     "log_entries": Crossing(larger.bucket),
     "ordered_answers": Crossing(larger.merged_blocks),
-    "answer_rows": Crossing(larger.many_runs, counted="a slice has it; a run has 1001 answers"),
+    "partial_rows": Crossing(
+        larger.partial_blocks, counted="a slice has it; a task has 1001 of them"
+    ),
     "task_rows": Crossing(larger.tasks),
     "divided_rows": Crossing(larger.tasks),
     "packed_batches": Crossing(larger.packed_log),

@@ -263,9 +263,9 @@ def followed_batches(directory: Path) -> None:
     followed.test_a_batch_is_matched_with_what_was_current_when_it_was_planned(directory)
 
 
-def many_runs(directory: Path) -> None:
-    """A task's answers in a file, in order and not."""
-    run_files.test_rows_are_in_runs_as_long_as_they_are_in_order(directory)
+def partial_blocks(directory: Path) -> None:
+    """The partial matches of three tasks."""
+    run_files.test_partial_matches_of_several_tasks_come_in_order()
 
 
 def merged_blocks(directory: Path) -> None:

@@ -68,7 +68,7 @@ EXCEPTIONS = {
         lift/json_columns.py:_MOST_KEYS lift/kernels/json_lines.py:MOST_DEPTH
         rdf/documents/document_events.py:PIECE_BYTES
         rdf/events/graph_times.py:_MOST_BETWEEN rdf/lines/statements.py:SHOWN_BYTES
-        runtime/spark/lifted_frames.py:_MOST_PARTITIONS
+        runtime/spark/frames.py:_MOST_PARTITIONS
         stages/columnar_answers.py:MOST_BYTES""",
     "a piece of a file, or a file's head, which tests set (`SPLIT_BYTES`, `CHUNK_BYTES`) or the "
     "option `range_bytes`": """
@@ -100,8 +100,8 @@ EXCEPTIONS = {
     "tasks and files of Spark, and when small input is read without it": """
         runtime/job/job.py:MOST_LARGER runtime/job/job.py:_MOST_WORK
         runtime/spark/connectors/rdf_source.py:SMALL_BATCH_BYTES
-        runtime/spark/one_machine.py:SHARE runtime/spark/scan_tasks.py:FEW_CORES
-        runtime/spark/scan_tasks.py:FEW_ROWS runtime/spark/scanned_frames.py:_MOST_FILES
+        runtime/spark/bounded.py:FEW_CORES runtime/spark/bounded.py:FEW_ROWS
+        runtime/spark/one_machine.py:SHARE runtime/spark/scanned_frames.py:_MOST_FILES
         runtime/spark/stages/shipped_units.py:MOST_KEPT
         runtime/spark/standing/stage_jobs.py:MOST""",
     "when kernels are compiled, and how many names a process keeps": """

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, chdir, nullcontext
 from typing import NamedTuple
 
 from spaseq.records import record
-from spaseq.sources.base import Source, Split
+from spaseq.sources.base import Numbering, Source, Split
 
 LEAST_BYTES = 16 * 2**20
 """A backlog begins with a batch of this size: what queries make of a byte is not known before."""
@@ -39,18 +39,20 @@ def paths_from(directory: str | None) -> AbstractContextManager[object]:
 class InputSplit:
     """The part of a stream that one task reads.
 
-    `number` counts the splits of a run, in the order of its streams, and `stream` is the stream's
-    number. `split` is None for a source that is read whole.
+    Attributes:
+        number: counts the splits of a run, in the order of its streams.
+        stream: the stream's number.
+        split: None for a source that is read whole, or an input without splits.
+        numbering: of its events of equal time.
+        follows, precedes: whether there may be splits of the stream before and after it.
     """
 
     number: int
     stream: int
     split: Split | None = None
-
-    @property
-    def time_scanned(self) -> bool:
-        """Whether events of equal time are numbered as in the whole stream; see `Split`."""
-        return self.split is None or self.split.time_scanned
+    numbering: Numbering = Numbering.WHOLE
+    follows: bool = False
+    precedes: bool = False
 
 
 def bounded_splits(
@@ -61,8 +63,13 @@ def bounded_splits(
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for number, source in enumerate(sources):
             splits = source.splits(pool, split_bytes=split_bytes, time_scan=time_scan)
-            for split in (None,) if splits is None else splits:
-                numbered.append(InputSplit(len(numbered), number, split))
+            every = [None] if splits is None else [*splits]
+            for place, split in enumerate(every):
+                numbering = Numbering.WHOLE
+                if split is not None and len(every) > 1:
+                    numbering = split.numbering
+                ends = place > 0, place < len(every) - 1
+                numbered.append(InputSplit(len(numbered), number, split, numbering, *ends))
     return numbered
 
 

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -25,7 +25,6 @@ from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.plan.families import QueryUnits, families_of, may_begin
 from spaseq.runtime.arrivals.input_splits import bounded_splits
-from spaseq.runtime.arrivals.tie_numbering import Overlap
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark.one_machine import found_in_files, is_one_machine
@@ -43,7 +42,7 @@ from spaseq.runtime.spark.session.spark_session import local_cores, session, tas
 from spaseq.runtime.spark.session.worker_python import worker_python
 from spaseq.runtime.spark.shared import ship_functions, store_knowledge, take_message
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, ProgressFile
-from spaseq.runtime.spark.stages.sequence_stage import run_sequences
+from spaseq.runtime.spark.stages.sequence_stage import run_sequences, whole_run
 from spaseq.runtime.spark.stages.shipped_units import ShippedUnits
 from spaseq.scratch import ScratchDirectory
 
@@ -143,8 +142,7 @@ def run_batches(
         spark = spark or session(master=master, verbose=verbose)
     with ScratchDirectory("events") as directory:
         shared = tuple(stream.shared(Path(directory)) for stream in job.streams)
-        delivered = _delivered_from_files if is_one_machine(spark) else _delivered
-        for number, answers in delivered(spark, replace(job, streams=shared), partitions, started):
+        for number, answers in _delivered(spark, replace(job, streams=shared), partitions, started):
             if job.plans[number].maintained is None:
                 yield number, answers
             else:
@@ -160,41 +158,33 @@ def _delivered(
     Streams that seem to be in order of time are not scanned for times first. If they turn out not
     to be, there are no answers yet, and the job runs a second time.
     """
+    found_rows = found_in_files if is_one_machine(spark) else _found_by_spark
     for time_scan in (False, True):
-        with ExitStack() as stack:
-            workplace = Path(stack.enter_context(ScratchDirectory("workplace")))
-
+        with ExitStack() as stack, ScratchDirectory("workplace") as workplace:
+            solve = bounded_solve(spark, job, Path(workplace), partitions)
+            find = partial(found_rows, spark, solve, Path(workplace), time_scan, stack)
             with spark_errors():
-                with worker_python(spark):
-                    solve = bounded_solve(spark, job, workplace, partitions)
-                    output = bounded_output(spark, solve, time_scan=time_scan)
-                    output = output.persist(_disk_only())
-                    stack.callback(output.unpersist)
-                size = while_watching(spark, partial(_size, output), job, solve.progress, started)
-            if size.overlap:
-                continue  # with a scan, splits cannot overlap
-            with spark_errors():
-                with worker_python(spark):
-                    packs = _packs(output, size.bytes)
-                yield from _deliver(job, items_of(_unpacked(packs)))
-            break
-
-
-def _delivered_from_files(
-    spark: Any, job: Job, partitions: int | None, started: float
-) -> Iterator[tuple[int, Sequence[Answer]]]:
-    """As `_delivered`, if driver and workers are on one machine."""
-    for time_scan in (False, True):
-        with ScratchDirectory("workplace") as directory:
-            solve = bounded_solve(spark, job, Path(directory), partitions)
-            find = partial(found_in_files, spark, solve, Path(directory), time_scan)
-            try:
+                found = while_watching(spark, find, job, solve.progress, started)
+            if found is not None:  # with a scan, splits cannot overlap
                 with spark_errors():
-                    made = while_watching(spark, find, job, solve.progress, started)
-            except Overlap:
-                continue  # with a scan, splits cannot overlap
-            yield from _deliver(job, made.items())
-            break
+                    yield from _deliver(job, items_of(found))
+                break
+
+
+def _found_by_spark(
+    spark: Any, solve: BoundedSolve, directory: Path, time_scan: bool, stack: ExitStack
+) -> Iterator[tuple[int, str, bytes]] | None:
+    """As `found_in_files`, on a cluster; `stack` ends when the rows have been read."""
+    from pyspark import StorageLevel
+    from pyspark.sql import functions as sf
+
+    with worker_python(spark):
+        output = bounded_output(spark, solve, file_solutions(spark, solve, time_scan))
+        output = output.persist(StorageLevel.DISK_ONLY)
+        stack.callback(output.unpersist)
+        total = sf.sum(sf.length("payload") + sf.length("order"))
+        size, first = output.agg(total, sf.min("query")).collect()[0]
+        return None if first == OVERLAP else _unpacked(_packed(output, int(size or 0)))
 
 
 def bounded_solve(
@@ -224,66 +214,58 @@ def bounded_solve(
     )
 
 
-def bounded_output(
-    spark: Any, solve: BoundedSolve, solutions: Any = None, time_scan: bool = True
-) -> Any:
-    """The DataFrame of `OUTPUT` rows of both stages; each (query, bucket) has its own in order.
+def bounded_output(spark: Any, solve: BoundedSolve, solutions: Any) -> Any:
+    """The DataFrame of `OUTPUT` rows of stage 2 over one of `PACKS` rows.
 
-    `solutions` is stage 1's DataFrame; over the files of `solve.streams` if not given. With
-    `time_scan=False` these files are read only once if they seem to be in order of time; an
-    `OVERLAP` row says that they were not, and then the run gives no answers.
+    Each (query, bucket) has its own rows in order. An `OVERLAP` row says that splits that seemed to
+    be in order of time were not, and then the run gives no answers.
     """
-    if solutions is None:
-        solutions = file_solutions(spark, solve, time_scan)
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", ARROW_BYTES)
-
     ordered = solutions.repartitionById(solve.parts, "part").sortWithinPartitions(
         "query", "bucket", "time"
     )
     return ordered.mapInArrow(lambda batches: run_sequences(solve, batches), OUTPUT_DDL)
 
 
+FEW_ROWS = 1_000_000
+"""Number of rows up to which one task is faster than several, which exchange their solutions."""
+
+FEW_CORES = 2
+"""Number of cores up to which exchanging solutions costs more than parallel work saves."""
+
+
+def in_one_task(spark: Any, rows: float) -> bool:
+    """Whether one task should do a whole run over this many rows."""
+    return rows <= FEW_ROWS or spark.sparkContext.defaultParallelism <= FEW_CORES
+
+
+def whole_output(spark: Any, solve: BoundedSolve) -> Any:
+    """The DataFrame of `OUTPUT` rows of a run over `solve.streams` in one task."""
+    return spark.range(0, 1, 1, 1).mapInArrow(lambda batches: whole_run(solve, batches), OUTPUT_DDL)
+
+
 def file_solutions(spark: Any, solve: BoundedSolve, time_scan: bool = True) -> Any:
-    """Stage 1 over the files of `solve.streams`: the DataFrame of solution rows."""
-    numbered = bounded_splits(solve.streams, time_scan=time_scan)
-    splits = [pickle.dumps(split) for split in numbered]
+    """Stage 1 over `solve.streams`: the DataFrame of `PACKS` rows.
+
+    Without a `time_scan`, streams that seem to be in order of time are read only once.
+    """
+    splits = bounded_splits(solve.streams, time_scan=time_scan)
+    pickled = [pickle.dumps(split) for split in splits]
     return spark.range(0, len(splits), 1, max(1, len(splits))).mapInArrow(
-        lambda batches: solve.run(splits, batches), PACKS_DDL
+        lambda batches: solve.run(pickled, batches), PACKS_DDL
     )
 
 
-def _disk_only() -> Any:
-    from pyspark import StorageLevel
-
-    return StorageLevel.DISK_ONLY
-
-
-class _Size(NamedTuple):
-    """The bytes of all answers and messages, and whether there is an `OVERLAP` row."""
-
-    bytes: int
-    overlap: bool
-
-
-def _size(output: Any) -> _Size:
-    """Compute and store all answers and messages; return their size."""
-    from pyspark.sql import functions as sf
-
-    total = sf.sum(sf.length("payload") + sf.length("order"))
-    size, first = output.agg(total, sf.min("query")).collect()[0]
-    return _Size(int(size or 0), first == OVERLAP)
-
-
-def _packs(output: Any, size: int) -> Any:
-    """The DataFrame of packs of all rows in order, in pieces of bounded size."""
+def _packed(output: Any, size: int) -> Any:
+    """The DataFrame of packed rows in order, in pieces of bounded size."""
     count = -(-size // PIECE_BYTES)
     one = output.coalesce(1) if count <= 1 else output.repartitionByRange(count, "query", "order")
     return one.sortWithinPartitions("query", "order").mapInArrow(_pack, "pack binary")
 
 
-def _unpacked(packs: Any) -> Iterator[tuple[int, str, bytes]]:
+def _unpacked(packed: Any) -> Iterator[tuple[int, str, bytes]]:
     """All rows in order, one piece after the other."""
-    for row in packs.toLocalIterator(prefetchPartitions=False):
+    for row in packed.toLocalIterator(prefetchPartitions=False):
         yield from zip(*pickle.loads(row[0]), strict=True)
 
 

@@ -11,16 +11,18 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from spaseq.compiled.arrays import Int64s
 from spaseq.errors import InputError, UsageError
-from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.options import FileSourceSettings
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter, TimeCounts
@@ -28,24 +30,31 @@ from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.program_events import batch_from_events, triples_of
 from spaseq.rdf.terms.term import Triple
 from spaseq.records import record
+from spaseq.runtime.arrivals.input_splits import InputSplit
 from spaseq.runtime.arrivals.passing_time import raise_silent
-from spaseq.runtime.arrivals.stream_clock import StreamClock, late_events
+from spaseq.runtime.arrivals.stream_clock import StreamClock
 from spaseq.runtime.job.binding import stream_names
-from spaseq.runtime.job.job import Job, LateEvent, ProcessCounts, Stats
+from spaseq.runtime.job.job import Job
 from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark.following.checkpoint import Checkpoint
-from spaseq.runtime.spark.lifted_frames import (
-    FrameRows,
-    LiftedFrame,
-    events_of_stored,
-    stored_rows,
-    task_partition,
+from spaseq.runtime.spark.lifted_frames import FrameRows, LiftedFrame
+from spaseq.runtime.spark.rows.stage_rows import (
+    PACKS,
+    PACKS_DDL,
+    Pack,
+    TaskReport,
+    batch_of,
+    batches_of,
 )
-from spaseq.runtime.spark.rows.stage_rows import PACKS, PACKS_DDL, SideRows, TaskReport
 from spaseq.runtime.spark.shared import ship_functions, store_knowledge
-from spaseq.runtime.spark.stages.followed_patterns import PACKED, PACKED_DDL, marks, packed
-from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, Solver
-from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
+from spaseq.runtime.spark.stages.followed_patterns import (
+    PACKED,
+    PACKED_DDL,
+    FollowSolve,
+    PackedRow,
+)
+from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
+from spaseq.sources.base import Numbering
 
 COLUMNS = ("stream", "time", "k", "event", "graph")
 CLOCK_DDL = "delay_ms bigint, latest bigint, times array<bigint>, counts array<bigint>"
@@ -55,49 +64,174 @@ Row: TypeAlias = tuple[str, int | None, int | None, str | None, Any]
 """stream, ms, k, event IRI, N-Triples text; of lifted rows only the stream, and Arrow bytes."""
 
 
-def frame_solutions(frame: Any, solve: BoundedSolve, time_unit: str = "ms") -> Any:
-    """Stage 1 of a bounded run: the DataFrame of solution rows for one of events.
+_MOST_PARTITIONS = 1 << 20
 
-    Integer times count a `time_unit`.
+
+def frame_solutions(given: EventFrame | LiftedFrame, solve: BoundedSolve, stream: int) -> Any:
+    """Stage 1 of a bounded run over a DataFrame: the DataFrame of `PACKS` rows.
+
+    `stream` is a number that no other input of the run has.
     """
-    unit = _integers(frame, time_unit)
-    task = FrameSolve(solve, stream_names(solve.units.queries), unit)
-    placed = numbered(normalised(frame), frame.sparkSession.sparkContext.defaultParallelism)
-    return placed.mapInArrow(lambda batches: task.run(batches), PACKS_DDL)
+    task = FrameTask(solve, given.rows, stream, given.numbering)
+    return given.placed(solve.kernels).mapInArrow(lambda batches: task.run(batches), PACKS_DDL)
+
+
+@record
+class FrameTask:
+    """Stage 1 of a bounded run over the partitions of a DataFrame; `rows` makes events of them."""
+
+    solve: BoundedSolve
+    rows: WrittenEvents | FrameRows
+    stream: int
+    numbering: Numbering
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """For `mapInArrow`: the rows of a partition to rows of `PACKS`."""
+        self.solve.kernels.take()
+        context = TaskContext.get()
+        partition = context.partitionId() if context else 0
+        number = (self.stream + 1) * _MOST_PARTITIONS + partition
+        split = InputSplit(number, self.stream, None, self.numbering, follows=True, precedes=True)
+        report = TaskReport(number, Pack.of_messages)
+        packs = self.solve.packs(
+            split, lambda on_bad: self.rows.events(batches, on_bad, partition), report
+        )
+        yield from batches_of(PACKS, report.rows(packs, batches))
+        for _ in batches:  # read to the end after an error, as Spark expects
+            pass
+
+
+@record
+class WrittenEvents:
+    """Makes events of rows of `COLUMNS`.
+
+    Attributes:
+        names: IRIs by all names of streams.
+        time_unit: of times that are integers.
+    """
+
+    names: Mapping[str, str]
+    time_unit: str | None = None
+
+    def events(
+        self, batches: Iterator[pa.RecordBatch], on_bad: OnBad, number_from: object
+    ) -> Iterator[EventBatch]:
+        """The events of sorted rows."""
+        counters: dict[str, InstantCounter] = {}
+        for batch in batches:
+            columns = (batch.column(name).to_pylist() for name in COLUMNS)
+            for iri, rows in _by_stream(zip(*columns, strict=True), self.names).items():
+                yield self._batch(iri, rows, counters.setdefault(iri, InstantCounter()), on_bad)
+
+    def in_time(self, iri: str, given: Sequence[Row], on_bad: OnBad) -> Iterator[EventBatch]:
+        """The events of one stream's rows, in order of time."""
+        ordered = sorted(given, key=lambda r: tuple("" if x is None else x for x in r[3:]))
+        ordered.sort(key=lambda r: (r[1] or 0, r[2] or 0))
+        yield self._batch(iri, ordered, InstantCounter(), on_bad)
+
+    def _batch(
+        self, iri: str, rows: Sequence[Row], counter: InstantCounter, on_bad: OnBad
+    ) -> EventBatch:
+        """The events of one stream's rows, with the rows' k if given."""
+        events: list[tuple[int, str | None, Sequence[Triple]]] = []
+        given: list[int | None] = []
+        unit = self.time_unit
+        times = TimeTerms.of_file(iri, unit or "ms", f"<{iri}>", on_bad)
+        for _, time, k, event, graph in rows:
+            try:
+                if time is None:
+                    raise InputError("event without a timestamp")
+                ms = int(time) if unit is None else times.given(int(time))
+                events.append((ms, event, triples_of(graph)))
+                given.append(None if k is None else int(k))
+            except (InputError, UsageError) as error:
+                on_bad(BadInput(f"<{iri}>", None, str(error), str(graph)[:300]))
+        batch = batch_from_events(iri, events, counter)
+        own_k = np.array([-1 if k is None else k for k in given], np.int32)
+        return batch.with_k(np.where(own_k < 0, batch.k, own_k).astype(np.int32))
+
+
+@dataclass(frozen=True, slots=True)
+class EventFrame:
+    """A DataFrame with an event in each row; integer times count a `time_unit`."""
+
+    frame: Any
+    rows: WrittenEvents
+
+    numbering: ClassVar[Numbering] = Numbering.WHOLE
+
+    @classmethod
+    def of(cls, frame: Any, plans: Sequence[QueryPlan], time_unit: str) -> EventFrame:
+        """The events of a DataFrame, by the streams of queries."""
+        from pyspark.sql.types import IntegralType
+
+        fields = {f.name: f.dataType for f in frame.schema.fields}
+        unit = time_unit if isinstance(fields.get("time"), IntegralType) else None
+        return cls(frame, WrittenEvents(stream_names(plans), unit))
+
+    def stored(self) -> Any:
+        """The DataFrame with the columns `COLUMNS`, without rows that are marked late.
+
+        A timestamp becomes milliseconds, an integer stays.
+
+        Raises:
+            UsageError: a column is missing, or time is neither a timestamp nor an integer.
+        """
+        from pyspark.sql import functions as sf
+        from pyspark.sql.types import IntegralType, TimestampType
+
+        frame, types = self.frame, {f.name: f.dataType for f in self.frame.schema.fields}
+        for name in ("stream", "time", "graph"):
+            if name not in types:
+                raise UsageError(
+                    f"a DataFrame of events has a column {name}, with stream, time, graph"
+                )
+        if "late_ms" in types:
+            frame = frame.where(sf.col("late_ms").isNull())
+        if isinstance(types["time"], TimestampType):
+            time = sf.unix_millis("time")
+        elif isinstance(types["time"], IntegralType):
+            time = sf.col("time").cast("bigint")
+        else:
+            raise UsageError("the column time is a timestamp, or an integer")
+        optional = {"k": "int", "event": "string"}
+        given = {n: sf.col(n) if n in types else sf.lit(None) for n in optional}
+        return frame.select(
+            "stream",
+            time.alias("time"),
+            *(given[n].cast(kind).alias(n) for n, kind in optional.items()),
+            "graph",
+        )
+
+    def placed(self, kernels: object) -> Any:
+        """The DataFrame for `WrittenEvents.events`: rows of equal time stand together, in order."""
+        count = self.frame.sparkSession.sparkContext.defaultParallelism
+        parts = self.stored().repartition(count, "stream", "time")
+        return parts.sortWithinPartitions("stream", "time", "k", "event", "graph")
 
 
 def frame_packs(
     spark: Any,
-    frame: Any | Sequence[LiftedFrame],
+    frames: Sequence[EventFrame | LiftedFrame],
     job: Job,
     checkpoint: Checkpoint,
-    delay_ms: int,
-    idle_ms: int | None = None,
-    time_unit: str = "ms",
+    arrivals: FileSourceSettings,
 ) -> Any:
-    """Stage 1 of a streaming run: the DataFrame of `PACKED` rows.
-
-    `frame` has events, or there are DataFrames of rows with their lifts. Integer times of events
-    count a `time_unit`.
-    """
+    """Stage 1 of a streaming run: the DataFrame of `PACKED` rows."""
     from pyspark.sql import functions as sf
 
     ship_functions()
-    knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
     names = stream_names(job.plans)
+    makers: dict[str, WrittenEvents | FrameRows] = {}
+    for each in frames:
+        streams = [each.rows.iri] if isinstance(each, LiftedFrame) else names.values()
+        makers |= dict.fromkeys(streams, each.rows)
+    rows = reduce(lambda one, other: one.unionAll(other), (each.stored() for each in frames))
     groups = QueryGroups.of(checkpoint.units(job.plans))
-    lifted = frame if isinstance(frame, Sequence) else ()
-    lifts = {each.rows.iri: (each.rows, each.order) for each in lifted}
-    matching = FrameMatching(
-        groups,
-        knowledge,
-        checkpoint.buckets,
-        names,
-        job.options.limits,
-        lifts,
-        None if lifted else _integers(frame, time_unit),
-    )
-    rows = reduce(_both, map(stored_rows, lifted)) if lifted else normalised(frame)
+    knowledge = store_knowledge(spark, job.knowledge, checkpoint.directory)
+    solve = FollowSolve(groups, (), knowledge, checkpoint.buckets, job.options.limits)
+    matching = FrameMatching(solve, names, makers)
+    delay_ms, idle_ms = arrivals.delay_ms, arrivals.idle_ms
     if idle_ms is None:
         clock = FrameClock(matching, delay_ms)
         grouped, time_mode = rows.groupBy("stream"), "none"
@@ -107,95 +241,19 @@ def frame_packs(
     return grouped.transformWithStateInPandas(clock, PACKED_DDL, "append", time_mode)
 
 
-def _both(one: Any, other: Any) -> Any:
-    return one.unionAll(other)
-
-
-def _integers(frame: Any, time_unit: str) -> str | None:
-    """The unit of a DataFrame's integer times; None if its times are timestamps."""
-    from pyspark.sql.types import IntegralType
-
-    fields = {f.name: f.dataType for f in frame.schema.fields}
-    return time_unit if isinstance(fields.get("time"), IntegralType) else None
-
-
-def normalised(frame: Any) -> Any:
-    """The frame with the columns `COLUMNS`, without rows that are marked late.
-
-    A timestamp becomes milliseconds, an integer stays.
-
-    Raises:
-        UsageError: a column is missing, or time is neither a timestamp nor an integer.
-    """
-    from pyspark.sql import functions as sf
-    from pyspark.sql.types import IntegralType, TimestampType
-
-    types = {f.name: f.dataType for f in frame.schema.fields}
-    for name in ("stream", "time", "graph"):
-        if name not in types:
-            raise UsageError(f"a DataFrame of events has a column {name}, with stream, time, graph")
-    if "late_ms" in types:
-        frame = frame.where(sf.col("late_ms").isNull())
-    if isinstance(types["time"], TimestampType):
-        time = sf.unix_millis("time")
-    elif isinstance(types["time"], IntegralType):
-        time = sf.col("time").cast("bigint")
-    else:
-        raise UsageError("the column time is a timestamp, or an integer")
-    optional = {"k": "int", "event": "string"}
-    given = {n: sf.col(n) if n in types else sf.lit(None) for n in optional}
-    return frame.select(
-        "stream",
-        time.alias("time"),
-        *(given[n].cast(kind).alias(n) for n, kind in optional.items()),
-        "graph",
-    )
-
-
-def numbered(frame: Any, count: int) -> Any:
-    """A normalised bounded frame, sorted so that tasks can number events of equal time."""
-    parts = frame.repartition(count, "stream", "time")
-    return parts.sortWithinPartitions("stream", "time", "k", "event", "graph")
-
-
-@record
-class FrameSolve:
-    """Stage 1 of a bounded run over sorted rows of `COLUMNS`."""
-
-    solve: BoundedSolve
-    names: Mapping[str, str]  # IRIs by all names of streams
-    time_unit: str | None = None  # of times that are integers
-
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """For `mapInArrow`: rows of `COLUMNS` to rows of `PACKS`."""
-        report = TaskReport(PACKS, task_partition())
-        yield from report.rows(self._packs(batches, report), batches)
-
-    def _packs(
-        self, batches: Iterator[pa.RecordBatch], report: TaskReport
-    ) -> Iterator[pa.RecordBatch]:
-        counters: dict[str, InstantCounter] = {}
-        for batch in batches:
-            columns = (batch.column(name).to_pylist() for name in COLUMNS)
-            for iri, rows in _by_stream(zip(*columns, strict=True), self.names).items():
-                counter = counters.setdefault(iri, InstantCounter())
-                events, bad = _events(iri, rows, counter, self.time_unit)
-                for each in bad:
-                    report.take(each)
-                yield from self.solve.solved(iri, iter([events]), report.stats, report.take)
-
-
 @record
 class FrameMatching:
-    """Matches the rows of one stream in one batch of a streaming run."""
+    """Matches the rows of one stream in one batch of a streaming run.
 
-    groups: QueryGroups
-    knowledge: StoredKnowledge
-    buckets: int
-    names: Mapping[str, str]  # IRIs by all names of streams
-    limits: Limits = DEFAULT_LIMITS
-    lifts: Mapping[str, tuple[FrameRows, str | None]] = field(default_factory=dict)  # with orders
-    time_unit: str | None = None  # of times that are integers
+    Attributes:
+        solve: stage 1.
+        names: IRIs by all names of streams.
+        makers: of events, by IRI.
+    """
+
+    solve: FollowSolve
+    names: Mapping[str, str]
+    makers: Mapping[str, WrittenEvents | FrameRows]
 
     @property
     def streams(self) -> list[str]:
@@ -204,44 +262,21 @@ class FrameMatching:
 
     def solved(self, iri: str, given: list[Row], clock: StreamClock) -> Iterator[pa.RecordBatch]:
         """Packs and side rows of a batch's rows, which are sorted by time; advances the clock."""
-        stats, number, process = Stats(), self.streams.index(iri), ProcessCounts()
-        bad: list[BadInput] = []
-        late: list[LateEvent] = []
+        report = TaskReport(self.streams.index(iri), PackedRow.of_messages)
         has_k = any(row[2] is not None for row in given)
 
-        def in_time() -> Iterator[EventBatch]:
-            for events in self._events(iri, given, bad.append):
-                judged, lateness = clock.judge(events)
-                late.extend(late_events(events, lateness))
-                yield (events if has_k else judged).take(np.flatnonzero(lateness == 0))
-                stats.filtered += events.filtered
+        def judged() -> Iterator[tuple[EventBatch, Int64s]]:
+            for events in self.makers[iri].in_time(iri, given, report.take):
+                numbered, lateness = clock.judge(events)
+                yield (events if has_k else numbered), lateness
 
-        solver = Solver(self.groups.units, iri, self.knowledge, stats, bad.append, self.limits)
-        for unit, solutions in solver.solve(in_time()):
-            yield from packed(self.groups, unit, solutions, self.buckets, (iri, 0))
-        stats.count_bad(bad)
-        stats.late = len(late)
-        process.add_to(stats)
-        yield SideRows(PACKED, number).batch([*bad, *late, stats])
-
-    def _events(self, iri: str, given: list[Row], on_bad: OnBad) -> Iterator[EventBatch]:
-        """The events of rows, in order of time."""
-        if iri in self.lifts:
-            lift, order = self.lifts[iri]
-            yield from events_of_stored(lift, order, [row[4] for row in given], on_bad)
-            return
-        ordered = sorted(given, key=lambda r: tuple("" if x is None else x for x in r[3:]))
-        ordered.sort(key=lambda r: (r[1] or 0, r[2] or 0))
-        events, bad = _events(iri, ordered, InstantCounter(), self.time_unit)
-        for each in bad:
-            on_bad(each)
-        yield events
+        packs = self.solve.packs(judged(), (iri, 0), report)
+        yield from batches_of(PACKED, report.rows(packs))
 
     def marked(self, iri: str, clock: StreamClock) -> Iterator[pa.RecordBatch]:
         """Rows of `PACKED` with the stream's watermark."""
         number = len(self.streams) + self.streams.index(iri)
-        yield from marks(self.groups, iri, clock.watermark, self.buckets)
-        yield SideRows(PACKED, number).batch([Stats(watermarks={iri: clock.watermark})])
+        yield batch_of(PACKED, self.solve.marks(iri, clock.watermark, number))
 
 
 @dataclass(slots=True)
@@ -351,25 +386,3 @@ def _by_stream(rows: Iterator[Any], names: Mapping[str, str]) -> dict[str, list[
         if iri is not None:
             by_stream.setdefault(iri, []).append(row)
     return by_stream
-
-
-def _events(
-    iri: str, rows: Sequence[Row], counter: InstantCounter, time_unit: str | None
-) -> tuple[EventBatch, list[BadInput]]:
-    """The events of one stream's rows, with the rows' k if given, and the bad rows."""
-    events: list[tuple[int, str | None, Sequence[Triple]]] = []
-    given: list[int | None] = []
-    bad: list[BadInput] = []
-    times = TimeTerms.of_file(iri, time_unit or "ms", f"<{iri}>", bad.append)
-    for _, time, k, event, graph in rows:
-        try:
-            if time is None:
-                raise InputError("event without a timestamp")
-            ms = int(time) if time_unit is None else times.given(int(time))
-            events.append((ms, event, triples_of(graph)))
-            given.append(None if k is None else int(k))
-        except (InputError, UsageError) as error:
-            bad.append(BadInput(f"<{iri}>", None, str(error), str(graph)[:300]))
-    batch = batch_from_events(iri, events, counter)
-    own_k = np.array([-1 if k is None else k for k in given], np.int32)
-    return batch.with_k(np.where(own_k < 0, batch.k, own_k).astype(np.int32)), bad

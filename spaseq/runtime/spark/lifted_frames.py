@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
 
 from spaseq import thresholds
+from spaseq.compiled import mode
 from spaseq.errors import UsageError
 from spaseq.lang import ast
 from spaseq.lang.spelling import suggested
@@ -33,21 +33,11 @@ from spaseq.lift.table_files import check_names
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.term_tables import ListedTerms
 from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions, ignore
-from spaseq.runtime.arrivals.tie_numbering import PartTimes, TieTable, provisional
-from spaseq.runtime.spark.rows.stage_rows import (
-    NO_SPLIT,
-    PACKS,
-    PACKS_DDL,
-    TIES,
-    TaskReport,
-    rows,
-)
-from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
+from spaseq.runtime.spark.rows.stage_rows import batch_of
+from spaseq.sources.base import Numbering
 
 TIME = "spaseq time"
 """The column with the time (ms) of each row's event; arbitrary for a row without one."""
-
-_MOST_PARTITIONS = 1 << 20
 
 _MOST_EXACT = 2**53
 
@@ -61,10 +51,14 @@ _SAFE = {f"{name}Type" for name in ("Byte", "Short", "Integer", "Long", "Double"
 
 @dataclass(frozen=True, slots=True)
 class FrameRows:
-    """The lift of a DataFrame's rows, and the reading options of its stream."""
+    """The lift of a DataFrame's rows, and the reading options of its stream.
+
+    `order` is the column that orders rows of equal time.
+    """
 
     options: StreamOptions
     plan: LiftPlan
+    order: str | None
 
     @property
     def iri(self) -> str:
@@ -87,7 +81,7 @@ class FrameRows:
     def events(
         self, batches: Iterator[pa.RecordBatch], on_bad: OnBad, number_from: object
     ) -> Iterator[EventBatch]:
-        """The events of rows at a position; `?_line` is refused, so their numbers do not matter."""
+        """The events of rows of a part; `?_line` is refused, so their numbers do not matter."""
         maker = self.maker(self.options.predicates)
         maker.number_after(number_from)
 
@@ -98,23 +92,78 @@ class FrameRows:
             for made in maker.lifted(TableBlock(batch, 1), report):
                 yield made.events
 
+    def in_time(
+        self, iri: str, given: Sequence[Sequence[Any]], on_bad: OnBad
+    ) -> Iterator[EventBatch]:
+        """The events of rows of `STORED_DDL` in order of time."""
+        stored = [bytes(row[4]) for row in given]
+        whole = pa.concat_tables(map(_table, stored))
+        if self.order is not None:
+            whole = whole.sort_by([(self.order, "ascending")])
+        if self.plan.others:
+            united = _united([*self.events(iter(whole.to_batches()), on_bad, stored)])
+            in_time = united.take(np.argsort(united.time, kind="stable"))
+            yield replace(in_time, filtered=united.filtered)
+            return
+        times = [batch.column(TIME) for batch in self.timed(iter(whole.to_batches()))]
+        places = np.argsort(pa.chunked_array(times, pa.int64()).to_numpy(), kind="stable")
+        ordered = whole.take(pa.array(places)).to_batches()
+        yield from self.events(iter(ordered), on_bad, stored)
+
 
 @dataclass(frozen=True, slots=True)
 class LiftedFrame:
-    """A DataFrame, the source of its rows, and the column that orders rows of equal time.
-
-    `text` is the text of the lift.
-    """
+    """A DataFrame of rows, which become events by a lift; `text` is the text of the lift."""
 
     frame: Any
     rows: FrameRows
-    order: str | None
     text: str
+
+    numbering: ClassVar[Numbering] = Numbering.APART
 
     def identity(self) -> list[str]:
         """The parts that must stay the same for a run to resume."""
-        digest = hashlib.sha256(self.text.encode()).hexdigest()
-        return [digest, *([] if self.order is None else [self.order])]
+        digest, order = hashlib.sha256(self.text.encode()).hexdigest(), self.rows.order
+        return [digest, *([] if order is None else [order])]
+
+    def stored(self) -> Any:
+        """The DataFrame of `STORED_DDL` rows for a streaming DataFrame."""
+        iri = self.rows.iri
+
+        def stored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in tables(batches):
+                sink = pa.BufferOutputStream()
+                with pa.ipc.new_stream(sink, batch.schema) as writer:
+                    writer.write_batch(batch)
+                yield batch_of(_STORED, [(iri, None, None, None, bytes(sink.getvalue()))])
+
+        return self.selected().mapInArrow(stored, STORED_DDL)
+
+    def placed(self, kernels: mode.Mode) -> Any:
+        """The DataFrame for `FrameRows.events`; an order brings rows of equal time together."""
+        frame = self.selected()
+        if self.rows.order is None:
+            return frame
+        count, by = frame.sparkSession.sparkContext.defaultParallelism, _quoted(self.rows.order)
+        if self.rows.plan.others:  # a row has several times, so parts are in order of the column
+            return frame.repartitionByRange(count, by).sortWithinPartitions(by)
+        placed = self._timed(frame, kernels).repartition(count, TIME)
+        return placed.sortWithinPartitions(TIME, by).drop(TIME)
+
+    def _timed(self, frame: Any, kernels: mode.Mode) -> Any:
+        """The rows with the column `TIME`: equal for equal times, and in their order."""
+        from pyspark.sql.types import LongType, StructField, StructType
+
+        column, rows = self.time_column(), self.rows
+        if column is not None:
+            return frame.withColumn(TIME, column)
+
+        def timed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            kernels.take()
+            yield from rows.timed(batches)
+
+        schema = StructType([*frame.schema.fields, StructField(TIME, LongType())])
+        return frame.mapInArrow(timed, schema)
 
     def selected(self) -> Any:
         """The DataFrame with the columns that the lift reads, and the order's.
@@ -128,11 +177,12 @@ class LiftedFrame:
             raise UsageError(f"{where} has no row numbers, and the lift reads ?{ROW_NUMBER}")
         known = {f.name: variables(variable_of(f.name), f.dataType) for f in self.frame.schema}
         check_names(where, [*chain.from_iterable(known.values())], plan.fields)
-        if self.order is not None and self.order not in known:
-            near = suggested(self.order, known)
+        order = self.rows.order
+        if order is not None and order not in known:
+            near = suggested(order, known)
             hint = f"; did you mean {near}?" if near else ""
-            raise UsageError(f"{where} has no column {self.order} for order{hint}")
-        names = [n for n in known if n == self.order or not plan.fields.wanted.isdisjoint(known[n])]
+            raise UsageError(f"{where} has no column {order} for order{hint}")
+        names = [n for n in known if n == order or not plan.fields.wanted.isdisjoint(known[n])]
         frame = self.frame.select(*map(_quoted, names or [*known][:1]))
         for test in self._tests():
             frame = frame.where(test)
@@ -179,90 +229,6 @@ class LiftedFrame:
         return {variable_of(f.name): (f.name, f.dataType) for f in self.frame.schema}
 
 
-def lifted_solutions(given: LiftedFrame, solve: BoundedSolve, number: int) -> Any:
-    """Stage 1 of a bounded run: the DataFrame of solution rows for a DataFrame of rows.
-
-    `number` counts the lifted DataFrames of a run.
-    """
-    frame = given.selected()
-    task = FrameRowSolve(solve, given.rows, number)
-    if given.order is not None:
-        count, by = frame.sparkSession.sparkContext.defaultParallelism, _quoted(given.order)
-        if given.rows.plan.others:  # a row has several times, so parts are in order of the column
-            frame = frame.repartitionByRange(count, by).sortWithinPartitions(by)
-        else:
-            placed = _timed(frame, given, task).repartition(count, TIME)
-            frame = placed.sortWithinPartitions(TIME, by).drop(TIME)
-    return frame.mapInArrow(lambda batches: task.solved(batches), PACKS_DDL)
-
-
-def _timed(frame: Any, given: LiftedFrame, task: FrameRowSolve) -> Any:
-    """The rows with the column `TIME`: equal for equal times, and in their order."""
-    from pyspark.sql.types import LongType, StructField, StructType
-
-    column = given.time_column()
-    if column is not None:
-        return frame.withColumn(TIME, column)
-    schema = StructType([*frame.schema.fields, StructField(TIME, LongType())])
-    return frame.mapInArrow(lambda batches: task.timed(batches), schema)
-
-
-@dataclass(frozen=True, slots=True)
-class FrameRowSolve:
-    """Stage 1 of a bounded run over the rows of one lifted DataFrame."""
-
-    solve: BoundedSolve
-    rows: FrameRows
-    number: int
-
-    def timed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """For `mapInArrow`: the rows with their times."""
-        self.solve.kernels.take()
-        yield from self.rows.timed(batches)
-
-    def solved(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """For `mapInArrow`: the rows of a partition to rows of `PACKS`."""
-        self.solve.kernels.take()
-        partition = task_partition()
-        part = PartSolve(self.solve, self.rows.iri, self.number, partition)
-        yield from part.packs(lambda on_bad: self.rows.events(batches, on_bad, partition))
-        for _ in batches:  # read to the end after an error, as Spark expects
-            pass
-
-
-@dataclass(frozen=True, slots=True)
-class PartSolve:
-    """Stage 1 of a bounded run over a part of a stream, which may overlap with others in time.
-
-    `number` is the number of the stream, among the streams with parts. `place` is the part's
-    position in its stream.
-    """
-
-    solve: BoundedSolve
-    iri: str
-    number: int
-    place: int
-
-    def packs(
-        self, events: Callable[[OnBad], Iterator[EventBatch]], alone: bool = False
-    ) -> Iterator[pa.RecordBatch]:
-        """Rows of `PACKS`; a part that is `alone` needs no numbers of other parts' events."""
-        part = (self.number + 1) * _MOST_PARTITIONS + self.place
-        report, times = TaskReport(PACKS, part), PartTimes(self.number, part)
-        given, split = events(report.take), NO_SPLIT
-        if not alone:
-            given, split = provisional(times.watch(given)), part
-        yield from report.rows(self.solve.solved(self.iri, given, report.stats, report.take, split))
-        for table in times.tables():
-            yield self._for_all(table)
-
-    def _for_all(self, table: TieTable) -> pa.RecordBatch:
-        """A tie table for each task of stage 2."""
-        count, first = self.solve.parts, int(table.times[0])
-        part, data = np.arange(count, dtype=np.int32), [table.data()] * count
-        return rows(PACKS, count, part=part, query=TIES, time=[first] * count, payload=data)
-
-
 STORED_DDL = "stream string, time bigint, k int, event string, graph binary"
 """Rows of a streaming DataFrame; rows of a table have Arrow bytes in place of the graph."""
 
@@ -275,38 +241,6 @@ _STORED = pa.schema(
         ("graph", pa.binary()),
     ]
 )
-
-
-def stored_rows(given: LiftedFrame) -> Any:
-    """The DataFrame of `STORED_DDL` rows for a streaming DataFrame of rows."""
-    iri = given.rows.iri
-
-    def stored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in tables(batches):
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, batch.schema) as writer:
-                writer.write_batch(batch)
-            yield rows(_STORED, 1, stream=iri, graph=bytes(sink.getvalue()))
-
-    return given.selected().mapInArrow(stored, STORED_DDL)
-
-
-def events_of_stored(
-    source: FrameRows, order: str | None, stored: Sequence[bytes], on_bad: OnBad
-) -> Iterator[EventBatch]:
-    """The events of tables in order of time; a column orders events of equal time."""
-    whole, stored_bytes = pa.concat_tables(map(_table, stored)), [*map(bytes, stored)]
-    if order is not None:
-        whole = whole.sort_by([(order, "ascending")])
-    if source.plan.others:
-        united = _united([*source.events(iter(whole.to_batches()), on_bad, stored_bytes)])
-        in_time = united.take(np.argsort(united.time, kind="stable"))
-        yield replace(in_time, filtered=united.filtered)
-        return
-    times = [batch.column(TIME) for batch in source.timed(iter(whole.to_batches()))]
-    places = np.argsort(pa.chunked_array(times, pa.int64()).to_numpy(), kind="stable")
-    ordered = whole.take(pa.array(places)).to_batches()
-    yield from source.events(iter(ordered), on_bad, stored_bytes)
 
 
 def _united(batches: Sequence[EventBatch]) -> EventBatch:
@@ -366,12 +300,6 @@ def variables(name: str, kind: Any) -> list[str]:
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def task_partition() -> int:
-    """The number of the partition that this task has; 0 outside of tasks."""
-    context = TaskContext.get()
-    return context.partitionId() if context else 0
 
 
 def _reads_row_number(plan: LiftPlan) -> bool:

@@ -179,7 +179,7 @@ def scan_of(given: LiftedFrame) -> ParquetScan | None:
 
 
 def _scan(given: LiftedFrame) -> ParquetScan:
-    if given.order is not None:
+    if given.rows.order is not None:
         raise _NoScan("a column orders them")
     if not hasattr(given.frame, "_jdf"):
         raise _NoScan("its plan is not known here")
@@ -192,7 +192,8 @@ def _scan(given: LiftedFrame) -> ParquetScan:
     rebased = any(settings.get(name) != "CORRECTED" for name in _CORRECTED)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         scanned = (*pool.map(partial(_scanned, given, rebased), files),)
-    return ParquetScan(given.rows.options, given.rows.plan, (), scanned)
+    tasks = given.frame.sparkSession.sparkContext.defaultParallelism
+    return ParquetScan(given.rows.options, given.rows.plan, (), scanned, tasks)
 
 
 def _relation(frame: Any) -> Any:

@@ -22,8 +22,10 @@ from spaseq.runtime.arrivals import input_splits
 from spaseq.runtime.arrivals.tie_numbering import Overlap, TimeExtent, earlier
 from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark import bounded as spark_runtime
-from spaseq.runtime.spark.rows.run_files import Packer
+from spaseq.runtime.spark.rows.run_files import BucketRuns, packs_of
+from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT
 from spaseq.sources import files as source_files
+from spaseq.sources.base import Numbering
 from spaseq.sources.files import FileSource
 from tests.runtime.machines import IRIS, SOUTH, Row, answers_in_process, job_of, nquads
 from tests.sizes import first_of
@@ -85,27 +87,21 @@ def test_packs_of_a_disordered_stream_are_those_of_sorted_runs(
 ) -> None:
     force("sorted_rows=4 bucket_rows=3")
     query = plan(tmp_path)
-    packer = Packer(QueryGroups.of(QueryUnits.of([query])), 0, 2, 2)
+    runs = BucketRuns(query.patterns.columns, query.sequence.key.variables, 2)
     batches = [[7, 1, 30], [2, 29, 8], [3, 4], [40, 50], [41, 60]]
-    made = [row for times in batches for row in packer.add(solutions(query, times))]
-    made += packer.rest()
-    columns = query.patterns.columns
-    found = [
-        (bucket, first, SolutionCodec(columns).decode(payload).time.tolist())
-        for rows in made
-        for bucket, first, payload in zip(
-            *(rows.column(name).to_pylist() for name in ("bucket", "time", "payload")), strict=True
-        )
-    ]
+    ended = [run for times in batches for run in runs.add(solutions(query, times))]
+    groups, codec = QueryGroups.of(QueryUnits.of([query])), SolutionCodec(query.patterns.columns)
+    made = [packs_of(run, 0, groups, 2, NO_SPLIT, None) for run in [*ended, *runs.rest()]]
+    found = [(p.bucket, p.time, codec.decode(p.payload).time.tolist()) for own in made for p in own]
     assert sorted(t for _, _, times in found for t in times) == sorted(chain.from_iterable(batches))
     assert all(first == times[0] and times == sorted(times) for _, first, times in found)
     assert all(len(times) <= 4 for _, _, times in found)
     homes = {(bucket, t % 3) for bucket, _, times in found for t in times}
     assert len(homes) == 3, "a key's solutions are in one bucket"
-    codec = SolutionCodec(columns)
-    packs = [r.column("payload").to_pylist() for r in made]
-    runs = [sorted(t for p in own for t in codec.decode(p).time.tolist()) for own in packs]
-    assert runs == [[1, 2, 3, 4, 7, 8, 29, 30], [40, 41, 50, 60]]
+    of_runs = [
+        sorted(t for p in own for t in codec.decode(p.payload).time.tolist()) for own in made
+    ]
+    assert of_runs == [[1, 2, 3, 4, 7, 8, 29, 30], [40, 41, 50, 60]]
 
 
 # --- on Spark ------------------------------------------------------------------------------------
@@ -148,7 +144,7 @@ def is_scanned(path: Path) -> bool:
         [FileSource(StreamOptions(IRIS[0], (str(path),)))], time_scan=False
     )
     assert len(found) > 5
-    return found[0].time_scanned
+    return found[0].numbering is Numbering.WHOLE
 
 
 @pytest.mark.spark

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from spaseq.runtime.job.job import Job
 from spaseq.runtime.spark import one_machine
 from spaseq.runtime.spark.bounded import bounded_solve
 from spaseq.runtime.spark.one_machine import found_in_files
-from spaseq.runtime.spark.rows.run_files import StoredPiece
+from spaseq.runtime.spark.rows.stage_rows import Pack, items_of
 from spaseq.sources import files as source_files
 from spaseq.sources.files import FileSource
 from tests.runtime.machines import IRIS, Row, answers_in_process, nquads
@@ -59,13 +60,14 @@ class Tasks:
 
     def answers(self, job: Job, time_scan: bool = False) -> list[tuple[int, Any]]:
         solve = bounded_solve(SPARK, job, self._directory)
-        found = found_in_files(SPARK, solve, self._directory, time_scan)
-        return [(query, answer) for query, own in found.items() if query >= 0 for answer in own]
+        found = found_in_files(SPARK, solve, self._directory, time_scan, ExitStack())
+        assert found is not None
+        return [(query, one) for query, own in items_of(found) if query >= 0 for one in own]
 
     @property
-    def pieces(self) -> list[StoredPiece]:
-        """What the tasks of stage 2 got."""
-        return [piece for task in self.jobs[1] for piece in task]
+    def packs(self) -> list[list[Pack]]:
+        """The solutions that each task of stage 2 got."""
+        return [[pack for pack in task if pack.query >= 0] for task in self.jobs[1]]
 
 
 @pytest.fixture
@@ -152,7 +154,7 @@ def test_rows_that_can_be_in_no_match_do_not_reach_stage_2(
         (56_000, "m1", "stops", 4),
     ]
     assert len(tasks.answers(job_of(tmp_path / "stream.nq", alone))) == 1
-    assert sum(piece.end - piece.start for piece in tasks.pieces) == len(MATCH)
+    assert sum(p.payload.end - p.payload.start for task in tasks.packs for p in task) == len(MATCH)
 
 
 def test_without_a_possible_match_there_is_no_stage_2(tasks: Tasks, tmp_path: Path) -> None:
@@ -189,7 +191,7 @@ def test_tasks_take_turns_with_many_queries_that_are_not_divided(
     rows: list[Row] = [(t, f"m{m}", w, v) for t, m, w, _ in busy(2) for v in range(MEMBERS)]
     job = job_of(tmp_path / "stream.nq", rows)
     assert tasks.answers(job) == answers_in_process(job)
-    queries = [{piece.group for piece in task} for task in tasks.jobs[1]]
+    queries = [{pack.query for pack in task} for task in tasks.packs]
     assert [*map(len, queries)] == [4, 4] and not queries[0] & queries[1]
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import spaseq
 from spaseq.errors import InputError
-from spaseq.runtime.spark import scan_tasks
+from spaseq.runtime.spark import bounded
 from spaseq.spark import answers, errors
 from tests.lift.lifting import PREFIXES
 from tests.runtime.spark.test_lifted_frames import EACH, LIFT, RISE, at, plain, rows_of
@@ -37,8 +37,8 @@ ZONES = ("UTC", "America/New_York")
 def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways of reading files: the whole run in a task, and stage 1 in several."""
     if request.param == "tasks":
-        monkeypatch.setattr(scan_tasks, "FEW_ROWS", -1)
-        monkeypatch.setattr(scan_tasks, "FEW_CORES", 0)
+        monkeypatch.setattr(bounded, "FEW_ROWS", -1)
+        monkeypatch.setattr(bounded, "FEW_CORES", 0)
 
 
 @pytest.fixture

@@ -1,29 +1,24 @@
-"""Solutions of a bounded run in sorted runs, divided by bucket, and files for one machine.
-
-The files, for a driver and workers on one machine, have runs of solutions, and blocks of answers
-and messages.
+"""Solutions of a bounded run in sorted runs, divided by bucket; rows of tasks in files.
 
 Solutions that come in order are not sorted by time. Stage 2 takes the pieces of a bucket in the
 order of their least times. Pieces are cut from sorted runs, so few of them overlap even if a stream
 is out of order, and stage 2 holds only overlapping ones.
 
-Stage 1 appends runs to a file as Arrow streams. Only the positions of their pieces travel to stage
-2, which maps the file into memory. So no row passes through Java, and none is copied. Blocks are
-pickles, in a directory that only its user can write.
+If driver and workers are on one machine, a task writes runs and payloads to a file. Only their
+places travel to stage 2, which maps the file into memory. So no row passes through Java, and none
+is copied.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import pickle
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -36,49 +31,54 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.records import record
 from spaseq.runtime.job.unit_graph import QueryGroups
-from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT, PACKS, buckets, rows
+from spaseq.runtime.spark.rows.stage_rows import Pack, buckets
 from spaseq.stages.sorting import RowSorter
 
 
-class StoredPiece(NamedTuple):
-    """The rows `start` to `end` of the run at `offset` in a file, `size` bytes long.
+class Stored(NamedTuple):
+    """Bytes `begin` to `end` of a file."""
 
-    `group` is the group of their `unit`. `time` (ms) is the least of the rows, and `split` is the
-    number of their split, or `NO_SPLIT`. Pieces of a group and bucket sort by time.
-    """
-
-    group: int
-    bucket: int
-    time: int
-    unit: int
-    split: int
     file: str
-    offset: int
-    size: int
+    begin: int
+    end: int
+
+    def read(self) -> bytes:
+        """The bytes."""
+        with disk_errors(Path(self.file)), open(self.file, "rb") as file:
+            file.seek(self.begin)
+            return file.read(self.end - self.begin)
+
+
+class StoredSolutions(NamedTuple):
+    """The rows `start` to `end` of a run in a file."""
+
+    run: Stored
     start: int
     end: int
 
 
-class RunFile:
-    """Appends runs to a file, which the first run creates."""
+class TaskFile:
+    """Appends runs and payloads of a task to a file, which the first one creates."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: Any = None
 
-    def write(
-        self, groups: QueryGroups, unit: int, split: int, run: BucketRun
-    ) -> list[StoredPiece]:
-        """Append a run of a unit; return its pieces."""
-        group, columns = groups.home[unit].first, groups.units.plans[unit].patterns.columns
+    def run(self, rows: SolutionBatch, codec: SolutionCodec) -> Stored:
+        """Append a run."""
+        return self._written(lambda file: codec.write(rows, file))
+
+    def payload(self, data: bytes) -> Stored:
+        """Append a payload."""
+        return self._written(lambda file: file.write(data))
+
+    def _written(self, write: Callable[[Any], object]) -> Stored:
         with disk_errors(self._path):
             if self._file is None:
                 self._file = pa.OSFile(str(self._path), "wb")
             begin = self._file.tell()
-            SolutionCodec(columns).write(run.rows, self._file)
-            stored_at = str(self._path), begin, self._file.tell() - begin
-        return [StoredPiece(group, p.bucket, p.time, unit, split, *stored_at, p.start, p.end)
-                for p in run.pieces]  # fmt: skip
+            write(self._file)
+            return Stored(str(self._path), begin, self._file.tell())
 
     def close(self) -> None:
         """Write the data that is still in memory."""
@@ -87,28 +87,29 @@ class RunFile:
                 self._file.close()
 
 
-class RunReader:
-    """Reads the pieces of one query; pieces of a run share its terms."""
+class PackReader:
+    """Reads the solutions of packs; pieces of a run share its terms."""
 
-    def __init__(self, plan: QueryPlan) -> None:
-        self._columns = plan.patterns.columns
+    def __init__(self, plans: Mapping[int, QueryPlan]) -> None:
+        self._plans = plans
         self._files: dict[str, Any] = {}
-        self._last: tuple[str, int] | None = None
-        self._rows: SolutionBatch | None = None
+        self._last = dict[int, tuple[Stored, SolutionBatch]]()  # of each unit
 
-    def rows(self, piece: StoredPiece) -> SolutionBatch:
-        """The rows of a piece; the file must last as long as they."""
-        if self._rows is None or self._last != (piece.file, piece.offset):
-            self._rows, self._last = self._run(piece), (piece.file, piece.offset)
-        return self._rows.take(slice(piece.start, piece.end))
+    def rows(self, pack: Pack) -> SolutionBatch:
+        """The solutions; a file must last as long as they."""
+        stored, codec = pack.payload, SolutionCodec(self._plans[pack.unit].patterns.columns)
+        if isinstance(stored, bytes):
+            return codec.decode(stored)
+        if pack.unit not in self._last or self._last[pack.unit][0] != stored.run:
+            self._last[pack.unit] = stored.run, codec.decode(self._mapped(stored.run))
+        return self._last[pack.unit][1].take(slice(stored.start, stored.end))
 
-    def _run(self, piece: StoredPiece) -> SolutionBatch:
-        with disk_errors(Path(piece.file)):
-            if piece.file not in self._files:
-                self._files[piece.file] = pa.memory_map(piece.file)
-            self._files[piece.file].seek(piece.offset)
-            data = self._files[piece.file].read_buffer(piece.size)
-        return SolutionCodec(self._columns).decode(data)
+    def _mapped(self, run: Stored) -> Any:
+        with disk_errors(Path(run.file)):
+            if run.file not in self._files:
+                self._files[run.file] = pa.memory_map(run.file)
+            self._files[run.file].seek(run.begin)
+            return self._files[run.file].read_buffer(run.end - run.begin)
 
 
 @contextmanager
@@ -119,93 +120,6 @@ def disk_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = os.strerror(error.errno or errno.EIO)
         raise RunError(f"cannot keep rows on disk in {path.parent}: {reason}") from error
-
-
-class Blocks(NamedTuple):
-    """The blocks of a file from byte `begin` to byte `end`."""
-
-    file: str
-    begin: int
-    end: int
-
-    def read(self) -> Iterator[Any]:
-        """Each block. The file is open from the first one to the last one."""
-        with disk_errors(Path(self.file)), open(self.file, "rb") as file:
-            file.seek(self.begin)
-            while file.tell() < self.end:
-                yield pickle.load(file)
-
-
-class StoredRow(NamedTuple):
-    """A row of `OUTPUT`, whose payload is a separate block."""
-
-    query: int
-    order: str
-    payload: Blocks
-
-    def read(self) -> tuple[int, str, bytes]:
-        """The row."""
-        (payload,) = self.payload.read()
-        return self.query, self.order, payload
-
-
-class RowRun(NamedTuple):
-    """Rows of `OUTPUT` of one query, in order."""
-
-    query: int
-    blocks: Blocks
-
-    def read(self) -> Iterator[tuple[str, bytes]]:
-        """(order, payload) of each row."""
-        for order, payload in self.blocks.read():
-            yield from zip(order, payload, strict=True)
-
-
-@dataclass(slots=True)
-class BlockFile:
-    """Appends blocks to a file, which the first block creates."""
-
-    path: Path
-    _file: IO[bytes] | None = None
-
-    def append(self, block: object) -> Blocks:
-        """Append a block; return its position."""
-        with disk_errors(self.path):
-            if self._file is None:
-                self._file = self.path.open("wb")
-            begin = self._file.tell()
-            pickle.dump(block, self._file, pickle.HIGHEST_PROTOCOL)
-            return Blocks(str(self.path), begin, self._file.tell())
-
-    def close(self) -> None:
-        """Write the data that is still in memory."""
-        if self._file is not None:
-            with disk_errors(self.path):
-                self._file.close()
-
-
-@dataclass(slots=True)
-class RowFile:
-    """Appends rows of `OUTPUT` to a file; `runs` are its rows in order."""
-
-    file: BlockFile
-    runs: list[RowRun] = field(default_factory=list)
-    _last: str = ""  # the order of the last row
-
-    def append(self, query: int, order: Sequence[str], payload: Sequence[bytes]) -> None:
-        """Append rows of a query, in order."""
-        rows = thresholds.current.answer_rows
-        for start in range(0, len(order), rows):
-            part = slice(start, start + rows)
-            stored_at = self.file.append((order[part], payload[part]))
-            if self.runs and self.runs[-1].query == query and self._last <= order[start]:
-                stored_at = stored_at._replace(begin=self.runs.pop().blocks.begin)
-            self.runs.append(RowRun(query, stored_at))
-            self._last = order[part][-1]
-
-    def close(self) -> None:
-        """Write the data that is still in memory."""
-        self.file.close()
 
 
 @record
@@ -309,50 +223,30 @@ def _pieces(run: SolutionBatch, bucket: Int32s) -> Iterator[Piece]:
             yield Piece(int(bucket[first]), int(run.time[start]), start, end)
 
 
-class Packer:
-    """Makes rows of `PACKS` from one unit's solutions.
+def packs_of(
+    run: BucketRun, unit: int, groups: QueryGroups, parts: int, split: int, file: TaskFile | None
+) -> list[Pack]:
+    """The packs of a run, by piece.
 
     Args:
-        groups: the groups of the run.
-        unit: the number of the unit.
-        count: the number of buckets of stage 2.
+        run: the run.
+        unit: the unit of its solutions.
+        groups: the groups of units.
         parts: the number of partitions of stage 2.
         split: the number of the solutions' split.
+        file: gets the run; without one, each pack has its solutions.
     """
-
-    def __init__(
-        self,
-        groups: QueryGroups,
-        unit: int,
-        count: int,
-        parts: int,
-        split: int = NO_SPLIT,
-    ) -> None:
-        columns = groups.units.plans[unit].patterns.columns
-        self._unit, self._group = unit, groups.home[unit].first
-        self._codec, self._parts, self._split = SolutionCodec(columns), parts, split
-        self._runs = BucketRuns(columns, groups.key(unit), count)
-
-    def add(self, solutions: SolutionBatch) -> Iterator[pa.RecordBatch]:
-        """Add solutions; return rows of the runs that have ended."""
-        return map(self._packed, self._runs.add(solutions))
-
-    def rest(self) -> Iterator[pa.RecordBatch]:
-        """Rows of the remaining runs."""
-        return map(self._packed, self._runs.rest())
-
-    def _packed(self, run: BucketRun) -> pa.RecordBatch:
-        return rows(
-            PACKS,
-            len(run.pieces),
-            query=self._group,
-            unit=self._unit,
-            split=self._split,
-            bucket=[p.bucket for p in run.pieces],
-            part=[part_of(self._group, p.bucket, self._parts) for p in run.pieces],
-            time=[p.time for p in run.pieces],
-            payload=[self._codec.encode(run.rows.take(slice(p.start, p.end))) for p in run.pieces],
-        )
+    codec, group = SolutionCodec(groups.units.plans[unit].patterns.columns), groups.home[unit].first
+    stored = None if file is None else file.run(run.rows, codec)
+    made = []
+    for p in run.pieces:
+        part = part_of(group, p.bucket, parts)
+        if stored is None:
+            payload: Any = codec.encode(run.rows.take(slice(p.start, p.end)))
+        else:
+            payload = StoredSolutions(stored, p.start, p.end)
+        made.append(Pack(part, group, p.bucket, p.time, unit, split, payload=payload))
+    return made
 
 
 def part_of(group: int, bucket: int, parts: int) -> int:

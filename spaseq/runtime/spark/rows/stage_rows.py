@@ -1,11 +1,12 @@
-"""The rows that travel between the stages of a Spark run, as Arrow record batches.
+"""The rows that travel between the stages of a Spark run; Spark moves them as Arrow batches.
 
-Four kinds of row share a schema, so that one pass over the input yields everything:
+Four kinds of row have blocks of bytes as payloads, so that few rows are moved and sorted:
 
-* A *pack* has many solutions of one query as Arrow bytes, so that Spark moves and sorts few rows.
-* An *answer row* has a block of answers as bytes, and the text that orders it (`blocks`).
-* A *partial row* has one `PartialAnswer`; its query is `PARTIAL` and the number of the query.
-* A *side row* has a pickled message: counts, bad input, a late event or an error. Its query is
+* A *pack* has many solutions of one query.
+* An *answer row* has a block of answers, and the text that orders it (`blocks`).
+* A *partial row* has a block of `PartialAnswer`s; its query is `PARTIAL` and the number of the
+  query.
+* A *side row* has pickled messages: counts, bad input, late events or an error. Its query is
   `SIDE`.
 
 Rows of the queries `EXTENT`, `OVERLAP` and `TIES` number ties; see `arrivals.tie_numbering`.
@@ -17,10 +18,11 @@ import marshal
 import pickle
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, pairwise, repeat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heappop, heappush
+from itertools import chain, groupby, pairwise, repeat
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +43,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import TermColumn
 from spaseq.rdf.inputs.stream_options import BadInput
-from spaseq.runtime.job.job import LateEvent, ProcessCounts, Stats
+from spaseq.runtime.job.job import Job, LateEvent, ProcessCounts, Stats
 from spaseq.stages.columnar_answers import RowRanks, can_be_ordered, in_order
 
 # --- order --------------------------------------------------------------------------------------
@@ -140,90 +142,109 @@ PARTIAL = 2**30
 Message: TypeAlias = Stats | BadInput | LateEvent | SpaseqError
 
 Item: TypeAlias = Message | PartialAnswer | Answers
-"""The payload of a row of `OUTPUT`."""
+"""What the payload of a row of `OUTPUT` has, one or many."""
 
 _SHIFT = 2**63
 """Offset of times, so that no time is negative."""
 
-OUTPUT = pa.schema([("query", pa.int32()), ("order", pa.string()), ("payload", pa.binary())])
-"""The rows that stage 2 yields: side rows, answer rows and partial rows."""
 
+class OutputRow(NamedTuple):
+    """A row that stage 2 yields: a side row, an answer row or a partial row."""
+
+    query: int
+    order: str
+    payload: Any  # bytes; on one machine the place of the bytes in a file
+
+    @classmethod
+    def of_messages(cls, order: str, payload: bytes) -> OutputRow:
+        """A side row."""
+        return cls(SIDE, order, payload)
+
+
+OUTPUT = pa.schema([("query", pa.int32()), ("order", pa.string()), ("payload", pa.binary())])
 OUTPUT_DDL = "query int, `order` string, payload binary"
+
+NO_SPLIT = -1
+
+
+class Pack(NamedTuple):
+    """A row that stage 1 of a bounded run yields.
+
+    Attributes:
+        part: of stage 2.
+        query: the group that the unit is in, or a kind of row.
+        bucket: the bucket.
+        time: the least of the pack, ms.
+        unit: the unit of queries.
+        split: the split of the solutions, or `NO_SPLIT`.
+        order: of a side row.
+        payload: bytes; on one machine the place of the solutions or bytes in a file.
+    """
+
+    part: int = 0
+    query: int = 0
+    bucket: int = 0
+    time: int = 0
+    unit: int = 0
+    split: int = NO_SPLIT
+    order: str = ""
+    payload: Any = b""
+
+    @classmethod
+    def of_messages(cls, order: str, payload: bytes) -> Pack:
+        """A side row."""
+        return cls(query=SIDE, order=order, payload=payload)
 
 
 PACKS = pa.schema(
     [
-        ("part", pa.int32()),  # of stage 2
-        ("query", pa.int32()),  # the group that the unit is in, or a kind of row
-        ("bucket", pa.int32()),
-        ("time", pa.int64()),  # the least of the pack, ms
-        ("unit", pa.int32()),
-        ("split", pa.int32()),  # the split of the solutions, or `NO_SPLIT`
+        *((name, pa.int32()) for name in ("part", "query", "bucket")),
+        ("time", pa.int64()),
+        *((name, pa.int32()) for name in ("unit", "split")),
         ("order", pa.string()),
         ("payload", pa.binary()),
     ]
 )
-"""The rows that stage 1 of a bounded run yields."""
-
 PACKS_DDL = (
     "part int, query int, bucket int, time bigint, unit int, split int, `order` string, "
     "payload binary"
 )
 
-NO_SPLIT = -1
 
-
-def rows(schema: pa.Schema, n: int, **columns: Any) -> pa.RecordBatch:
-    """A record batch of n rows.
-
-    Args:
-        schema: the columns.
-        n: the number of rows.
-        columns: the values by column: one for each row, or one for all rows; other columns are
-            null.
-    """
-    arrays = []
-    for field in schema:
-        given = columns.get(field.name)
-        if given is None:
-            arrays.append(pa.nulls(n, field.type))
-        elif isinstance(given, int | str | bytes):
-            arrays.append(pa.repeat(pa.scalar(given, field.type), n))
-        elif isinstance(given, pa.Array):
-            arrays.append(given.cast(field.type))
-        else:
-            arrays.append(pa.array(given, field.type))
+def batch_of(schema: pa.Schema, rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
+    """Rows, at least one, as a record batch."""
+    columns = zip(schema, zip(*rows, strict=True), strict=True)
+    arrays = [pa.array(column, field.type) for field, column in columns]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-class SideRows:
-    """Makes side rows. They are ordered by `source` (a number), then as they were made."""
-
-    def __init__(self, schema: pa.Schema, source: int) -> None:
-        self._schema, self._source, self._made = schema, source, 0
-
-    def batch(self, messages: Sequence[Message]) -> pa.RecordBatch:
-        """A row per message."""
-        first = self._made
-        self._made += len(messages)
-        order = [f"{self._source:08x}{first + i:012x}" for i in range(len(messages))]
-        payload = [pickle.dumps(m, pickle.HIGHEST_PROTOCOL) for m in messages]
-        given: dict[str, Any] = {"query": SIDE, "order": order, "payload": payload}
-        for zero in ("part", "bucket", "reader", "time", "split", "stream", "partition"):
-            given[zero] = 0
-        return rows(self._schema, len(messages), **given)
+def batches_of(
+    schema: pa.Schema, rows: Iterable[Sequence[Sequence[Any]]]
+) -> Iterator[pa.RecordBatch]:
+    """A record batch for all rows that come together."""
+    return (batch_of(schema, some) for some in rows if some)
 
 
-class TaskReport:
-    """The messages of a task, as side rows of a schema, ordered by the number of their source.
+def messages_of(source: int, number: int, messages: Sequence[Message]) -> tuple[str, bytes]:
+    """The order and payload of a side row: by its source, then by its number there."""
+    return f"{source:08x}{number:012x}", pickle.dumps(messages, pickle.HIGHEST_PROTOCOL)
+
+
+RowT = TypeVar("RowT")
+
+
+class TaskReport(Generic[RowT]):
+    """The messages of a task, as side rows, ordered by the number of their source.
 
     Attributes:
         stats: the counts, which are reported last.
+        failed: whether one of the messages is an error.
     """
 
-    def __init__(self, schema: pa.Schema, source: int) -> None:
-        self.stats, self._side, self._counts = Stats(), SideRows(schema, source), ProcessCounts()
-        self._found: list[BadInput | LateEvent] = []
+    def __init__(self, source: int, row: Callable[[str, bytes], RowT]) -> None:
+        self.stats, self.failed, self._counts = Stats(), False, ProcessCounts()
+        self._source, self._row, self._made = source, row, 0
+        self._found: list[Message] = []
 
     def take(self, report: BadInput | LateEvent) -> None:
         """Report bad input, or an event that is late, and count it."""
@@ -237,91 +258,120 @@ class TaskReport:
         """Report a count."""
         self._found.append(report)
 
-    def rows(
-        self, work: Iterator[pa.RecordBatch], given: Iterable[Any] = ()
-    ) -> Iterator[pa.RecordBatch]:
+    def rows(self, work: Iterator[list[RowT]], given: Iterable[Any] = ()) -> Iterator[list[RowT]]:
         """The rows of some work, and its messages; after a failure `given` is read to its end.
 
         Spark expects a task to read all of its input.
         """
         try:
-            for batch in work:
+            for some in work:
                 if self._found:
                     yield self._messages()
-                yield batch
+                yield some
         except SpaseqError as error:
-            yield self._side.batch([*self._found, error])
-            self._found.clear()
+            self.failed = True
+            self._found.append(error)
+            yield self._messages()
             for _ in given:
                 pass
         self._counts.add_to(self.stats)
-        yield self._side.batch([*self._found, self.stats])
+        self._found.append(self.stats)
+        yield self._messages()
 
-    def _messages(self) -> pa.RecordBatch:
-        messages = self._side.batch(self._found)
-        self._found.clear()
-        return messages
-
-
-def answer_rows(query: int, answers: Sequence[Answer]) -> pa.RecordBatch:
-    """Answer rows of `OUTPUT`; the answers are in order."""
-    timed_blocks = [*blocks(answers)]
-    order = [f"{time + _SHIFT:016x}" for time, _ in timed_blocks]
-    payload = [block for _, block in timed_blocks]
-    return rows(OUTPUT, len(timed_blocks), query=query, order=order, payload=payload)
+    def _messages(self) -> list[RowT]:
+        row = self._row(*messages_of(self._source, self._made, self._found))
+        self._made += 1
+        self._found = []
+        return [row]
 
 
-def partial_rows(query: int, partials: Sequence[PartialAnswer]) -> pa.RecordBatch:
-    """Partial rows of `OUTPUT`."""
-    order = [p.order_key() for p in partials]
-    payload = [
-        marshal.dumps((answer_value(p.answer), p.reached, p.waiting, p.closed)) for p in partials
+def answer_rows(query: int, answers: Sequence[Answer]) -> list[OutputRow]:
+    """Answer rows; the answers are in order."""
+    return [OutputRow(query, f"{time + _SHIFT:016x}", block) for time, block in blocks(answers)]
+
+
+def partial_rows(query: int, partials: Iterable[PartialAnswer]) -> list[OutputRow]:
+    """Partial rows."""
+    values = [
+        (p.order_key(), (answer_value(p.answer), p.reached, p.waiting, p.closed)) for p in partials
     ]
-    return rows(OUTPUT, len(partials), query=PARTIAL + query, order=order, payload=payload)
+    values.sort(key=itemgetter(0))
+    size = thresholds.current.partial_rows
+    some = (values[start : start + size] for start in range(0, len(values), size))
+    return [OutputRow(PARTIAL + query, each[0][0], marshal.dumps(each)) for each in some]
 
 
 class ReportedRows:
-    """Makes rows of `OUTPUT` of a job's reports beside answers."""
+    """Makes rows of a job's answers, and of its reports beside them."""
 
-    def __init__(self, plans: Sequence[QueryPlan]) -> None:
-        self._numbers = {plan.identity.name: number for number, plan in enumerate(plans)}
+    def __init__(self, job: Job) -> None:
+        job.on_partial, job.on_changes = self._take_partial, self._take_changes
+        self._numbers = {plan.identity.name: number for number, plan in enumerate(job.plans)}
         self._partials = dict[int, list[PartialAnswer]]()
-        self._changes = list[pa.RecordBatch]()
+        self._changes = list[OutputRow]()
 
-    def take_partial(self, query: str, partial: PartialAnswer) -> None:
-        """Take a partial match of a query."""
+    def _take_partial(self, query: str, partial: PartialAnswer) -> None:
         self._partials.setdefault(self._numbers[query], []).append(partial)
 
-    def take_changes(self, plan: QueryPlan, answers: Sequence[Answer]) -> None:
-        """Take the answers of a query that maintains a graph."""
-        self._changes.append(answer_rows(self._numbers[plan.identity.name], answers))
+    def _take_changes(self, plan: QueryPlan, answers: Sequence[Answer]) -> None:
+        self._changes += answer_rows(self._numbers[plan.identity.name], answers)
 
-    def taken(self) -> Iterator[pa.RecordBatch]:
-        """The rows since the last call."""
-        yield from self._changes
-        yield from (partial_rows(*of_query) for of_query in self._partials.items())
+    def with_answers(
+        self, found: Iterable[tuple[int, Sequence[Answer]]]
+    ) -> Iterator[list[OutputRow]]:
+        """The rows of (query, answers), and of the reports meanwhile."""
+        for query, answers in found:
+            yield [*answer_rows(query, answers), *self._taken()]
+        yield self._taken()
+
+    def _taken(self) -> list[OutputRow]:
+        partials = (partial_rows(*of_query) for of_query in self._partials.items())
+        found = [*self._changes, *chain.from_iterable(partials)]
         self._changes.clear()
         self._partials.clear()
+        return found
 
 
-def payload_of(query: int, payload: bytes) -> Item:
-    """The message, answers or partial match in a row of `OUTPUT`."""
+def items_in(query: int, payload: bytes) -> Sequence[Item]:
+    """The messages, answers or partial matches in a row of `OUTPUT`."""
     if query >= PARTIAL:
-        answer, *reached = marshal.loads(payload)
-        return PartialAnswer(answer_of_value(answer), *reached)
+        return [partial for _, partial in _partials_in(payload)]
     if query != SIDE:
-        return answers_of(payload)
-    message: Message = pickle.loads(payload)
-    return message
+        return [answers_of(payload)]
+    messages: list[Item] = pickle.loads(payload)
+    return messages
+
+
+def _partials_in(payload: bytes) -> Iterator[tuple[str, PartialAnswer]]:
+    for key, (answer, *reached) in marshal.loads(payload):
+        yield key, PartialAnswer(answer_of_value(answer), *reached)
 
 
 def items_of(rows: Iterable[tuple[int, str, bytes]]) -> Iterator[tuple[int, Item]]:
-    """(query, item) of rows of `OUTPUT` that come by query and order; answers are in order."""
+    """(query, item) of rows of `OUTPUT` that come by query and order; all items are in order."""
     for query, query_rows in groupby(rows, itemgetter(0)):
-        if 0 <= query < PARTIAL:
-            yield from zip(repeat(query), ordered_answers(row[1:] for row in query_rows))
+        items: Iterable[Item]
+        if query == SIDE:
+            items = chain.from_iterable(items_in(query, payload) for _, _, payload in query_rows)
+        elif query >= PARTIAL:
+            items = _ordered_partials((order, payload) for _, order, payload in query_rows)
         else:
-            yield from ((query, payload_of(query, payload)) for _, _, payload in query_rows)
+            items = ordered_answers((order, payload) for _, order, payload in query_rows)
+        yield from zip(repeat(query), items)
+
+
+def _ordered_partials(rows: Iterable[tuple[str, bytes]]) -> Iterator[PartialAnswer]:
+    """The partial matches of one query in order, from its rows; overlapping rows are in memory."""
+    held: list[tuple[str, int, PartialAnswer]] = []
+    count = 0
+    for order, payload in rows:
+        while held and held[0][0] < order:
+            yield heappop(held)[2]
+        for key, partial in _partials_in(payload):
+            heappush(held, (key, count, partial))
+            count += 1
+    while held:
+        yield heappop(held)[2]
 
 
 def ordered_answers(rows: Iterable[tuple[str, bytes]]) -> Iterator[Answers]:

@@ -33,8 +33,17 @@ from spaseq.runtime.group_stage import GroupStage
 from spaseq.runtime.job.job import ProcessCounts, Stats
 from spaseq.runtime.job.state_limits import check_size, too_many_waiting
 from spaseq.runtime.job.unit_graph import QueryGroup, QueryGroups
-from spaseq.runtime.spark.rows.stage_rows import OUTPUT, SIDE, SideRows, answer_rows, partial_rows
-from spaseq.runtime.spark.stages.followed_patterns import NEVER, PACKED
+from spaseq.runtime.spark.rows.stage_rows import (
+    OUTPUT,
+    SIDE,
+    Message,
+    OutputRow,
+    answer_rows,
+    batch_of,
+    messages_of,
+    partial_rows,
+)
+from spaseq.runtime.spark.stages.followed_patterns import NEVER
 from spaseq.runtime.spark.stages.held_solutions import HeldSolutions, NewPack
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.storage.safe_pickles import BROKEN, dump_plain, load_plain
@@ -349,7 +358,6 @@ class Buckets:
         if query == SIDE:
             yield from (frame[OUTPUT.names] for frame in rows)
             return
-        side = SideRows(PACKED, 2**31 + bucket)
         warm_key = self.checkpoint, query, bucket
         state = BucketState(
             self.groups.units,
@@ -363,10 +371,10 @@ class Buckets:
         try:
             # A stage that fails half-way must not be used again, so it is removed meanwhile.
             stands, warm = state.load(self.warm.pop(warm_key, None))
-            yield from self._advance(bucket, rows, state, stands, warm, side)
+            yield from self._advance(bucket, rows, state, stands, warm)
             self.warm[warm_key] = warm
         except SpaseqError as error:
-            yield side.batch([error]).to_pandas()[OUTPUT.names]
+            yield _side_row(bucket, error)
 
     def _advance(
         self,
@@ -375,7 +383,6 @@ class Buckets:
         state: BucketState,
         meta: Meta,
         warm: WarmStage,
-        side: SideRows,
     ) -> Iterator[pd.DataFrame]:
         start, process = time.perf_counter(), ProcessCounts()
         stage, suppressed, muted = warm.stage, warm.stage.suppressed, Counter(warm.stage.muted)
@@ -394,11 +401,11 @@ class Buckets:
             warm.version = meta.version
             for query, answers in numbered:
                 if answers:
-                    yield answer_rows(query, answers).to_pandas()
+                    yield batch_of(OUTPUT, answer_rows(query, answers)).to_pandas()
                 stats.count_answers(state.units.queries[query].identity.title, len(answers))
             for query, closed in partials:
                 if closed:
-                    yield partial_rows(query, closed).to_pandas()
+                    yield batch_of(OUTPUT, partial_rows(query, closed)).to_pandas()
             self._check_waiting(bucket, entry, state.units, stage)
         elif meta.marks != marks_before:
             state.meta.update(meta.row())
@@ -411,7 +418,7 @@ class Buckets:
         stats.state_bytes[state.group.title(state.units)] = meta.size + held.size
         title = state.group.title(state.units)
         stats.add_work("sequence", title, time.perf_counter() - start)
-        yield side.batch([*bad, stats]).to_pandas()[OUTPUT.names]
+        yield _side_row(bucket, *bad, stats)
 
     def _check_size(
         self, bucket: int, size: int, entry: Entry, units: QueryUnits, stage: GroupStage
@@ -433,6 +440,11 @@ class Buckets:
         recent = entry.solutions(unit, stage)
         plan, excess = units.queries[query], exceeded[query]
         raise too_many_waiting(self.limits, plan, query, bucket, excess, recent)
+
+
+def _side_row(bucket: int, *messages: Message) -> pd.DataFrame:
+    row = OutputRow.of_messages(*messages_of(2**31 + bucket, 0, messages))
+    return batch_of(OUTPUT, [row]).to_pandas()
 
 
 @record

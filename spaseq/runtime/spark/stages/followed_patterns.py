@@ -9,8 +9,9 @@ read each other's streams form one group, which has one bucket.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -46,7 +47,13 @@ from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.live.heartbeats import take_heartbeats
 from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.stream_events import StreamEvents, arrival_times
-from spaseq.runtime.spark.rows.stage_rows import SideRows, TaskReport, by_bucket, rows
+from spaseq.runtime.spark.rows.stage_rows import (
+    SIDE,
+    TaskReport,
+    batches_of,
+    by_bucket,
+    messages_of,
+)
 from spaseq.runtime.spark.stages.pattern_stage import Solver
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 from spaseq.sources.broker_stream import BrokerStream
@@ -118,17 +125,44 @@ class TopicEvents:
         RangeEnds(Path(split.directory)).store(split.topic, split.partition, split.end, known)
 
 
+class PackedRow(NamedTuple):
+    """A row that stage 1 of a followed run yields: a pack, a mark or a side row.
+
+    Attributes:
+        query: the first unit of the group.
+        bucket: the bucket.
+        reader: of a pack: its unit of queries; -1 for a mark.
+        stream: as the group counts it.
+        partition: of a pack; if it is not 0, its events are not numbered yet.
+        time: of a mark: the watermark, ms, or NEVER.
+        ties: of a mark: the file that numbers events of further partitions.
+        order: of a side row.
+        payload: a pack, messages, or the name of a mark's knowledge base.
+    """
+
+    query: int
+    bucket: int = 0
+    reader: int = 0
+    stream: int = 0
+    partition: int = 0
+    time: int = 0
+    ties: str = ""
+    order: str = ""
+    payload: bytes = b""
+
+    @classmethod
+    def of_messages(cls, order: str, payload: bytes) -> PackedRow:
+        """A side row."""
+        return cls(SIDE, order=order, payload=payload)
+
+
 PACKED = pa.schema(
     [
-        ("query", pa.int32()),  # the first unit of the group
-        ("bucket", pa.int32()),
-        ("reader", pa.int32()),  # of a pack: its unit of queries; -1 for a mark
-        ("stream", pa.int32()),  # as the group counts it
-        ("partition", pa.int32()),  # of a pack; if it is not 0, its events are not numbered yet
-        ("time", pa.int64()),  # of a mark: the watermark, ms, or NEVER
-        ("ties", pa.string()),  # of a mark: the file that numbers events of further partitions
+        *((name, pa.int32()) for name in ("query", "bucket", "reader", "stream", "partition")),
+        ("time", pa.int64()),
+        ("ties", pa.string()),
         ("order", pa.string()),
-        ("payload", pa.binary()),  # a pack, or the name of a mark's knowledge base
+        ("payload", pa.binary()),
     ]
 )
 PACKED_DDL = (
@@ -156,61 +190,65 @@ class FollowSolve:
             for data in batch.column("split").to_pylist():
                 split = pickle.loads(data)
                 if isinstance(split, StreamProgress):
-                    yield from self._marks(split)
+                    yield from batches_of(PACKED, self._progress(split))
                 else:
-                    yield from self._read(split)
+                    report = TaskReport(len(self.streams) + split.number, PackedRow.of_messages)
+                    yield from batches_of(PACKED, report.rows(self._read(split, report)))
 
-    def _read(self, split: ArrivedSplit | TopicSplit) -> Iterator[pa.RecordBatch]:
-        source, partition = self.streams[split.stream], 0
-        events: _ArrivedEvents | TopicEvents
-        if isinstance(split, TopicSplit):
-            assert isinstance(source, BrokerStream)
-            events, partition = TopicEvents(split, source), split.partition
-        else:
-            events = _ArrivedEvents(split, source)
-        report = TaskReport(PACKED, len(self.streams) + split.number)
-        yield from report.rows(self._packs(split, events, (source.iri, partition), report))
+    def _read(
+        self, split: ArrivedSplit | TopicSplit, report: TaskReport[PackedRow]
+    ) -> Iterator[list[PackedRow]]:
+        source = self.streams[split.stream]
+        if not isinstance(split, TopicSplit):
+            judged = (
+                found
+                for piece in split.slices
+                for found in read_slice(piece, source.options, split.at, report.take)
+            )
+            yield from self.packs(judged, (source.iri, 0), report, split.knowledge)
+            return
+        assert isinstance(source, BrokerStream)
+        events, origin = TopicEvents(split, source), (source.iri, split.partition)
+        yield from self.packs(events.judged(report.take), origin, report, split.knowledge)
+        events.store()
+        if split.is_only:
+            mark = events.clock.watermark
+            yield from self._progress(StreamProgress(split.stream, mark, split.knowledge))
 
-    def _packs(
+    def packs(
         self,
-        split: ArrivedSplit | TopicSplit,
-        events: _ArrivedEvents | TopicEvents,
+        judged: Iterable[tuple[EventBatch, Int64s]],
         origin: tuple[str, int],
-        report: TaskReport,
-    ) -> Iterator[pa.RecordBatch]:
-        for unit, solutions in self._solved(split, events, report):
-            yield from packed(self.groups, unit, solutions, self.buckets, origin)
-        if isinstance(events, TopicEvents):
-            events.store()
-            if isinstance(split, TopicSplit) and split.is_only:
-                mark = events.clock.watermark
-                yield from self._marks(StreamProgress(split.stream, mark, split.knowledge))
+        report: TaskReport[PackedRow],
+        knowledge: str = "",
+    ) -> Iterator[list[PackedRow]]:
+        """The packs of events, many solutions at a time.
 
-    def _solved(
-        self,
-        split: ArrivedSplit | TopicSplit,
-        events: _ArrivedEvents | TopicEvents,
-        report: TaskReport,
-    ) -> Iterator[tuple[int, SolutionBatch]]:
-        """(unit, solutions) of a split, many solutions at a time."""
+        Args:
+            judged: the events, each with its lateness (ms, int64[n], 0 if it is not late).
+            origin: the stream's IRI, and the partition of its topic; 0 if it has none.
+            report: takes late events, bad input and counts.
+            knowledge: the name of the knowledge base; "" for the first one.
+        """
 
         def in_time() -> Iterator[EventBatch]:
-            for batch, lateness in events.judged(report.take):
+            for batch, lateness in judged:
                 late = late_events(batch, lateness)
                 for each in late:
                     report.take(each)
-                yield batch.take(np.flatnonzero(lateness == 0)) if late else batch
+                kept = batch.take(np.flatnonzero(lateness == 0)) if late else batch
+                report.stats.filtered += batch.filtered - kept.filtered
+                yield kept
 
-        is_first = isinstance(split, ArrivedSplit) or not split.partition
-        given = in_time() if is_first else provisional(in_time())
-        knowledge = self.knowledge.named(split.knowledge)
-        units, iri = self.groups.units, self.streams[split.stream].iri
-        solver = Solver(units, iri, knowledge, report.stats, report.take, self.limits)
+        given = provisional(in_time()) if origin[1] else in_time()
+        units, known = self.groups.units, self.knowledge.named(knowledge)
+        solver = Solver(units, known, report.stats, report.take, self.limits)
         waiting: dict[int, list[SolutionBatch]] = {}
 
-        def together(unit: int) -> tuple[int, SolutionBatch]:
+        def together(unit: int) -> list[PackedRow]:
             columns = units.plans[unit].patterns.columns
-            return unit, SolutionBatch.concat(waiting.pop(unit), columns)
+            solutions = SolutionBatch.concat(waiting.pop(unit), columns)
+            return [*packed(self.groups, unit, solutions, self.buckets, origin)]
 
         for unit, solutions in solver.solve(given):
             waiting_here = waiting.setdefault(unit, [])
@@ -220,31 +258,38 @@ class FollowSolve:
         for unit in sorted(waiting):
             yield together(unit)
 
-    def _marks(self, progress: StreamProgress) -> Iterator[pa.RecordBatch]:
-        iri = self.streams[progress.stream].iri
-        names = progress.knowledge, progress.ties
-        yield from marks(self.groups, iri, progress.watermark, self.buckets, names)
-        stats = Stats(watermarks={iri: progress.watermark})
-        yield SideRows(PACKED, progress.stream).batch([stats])
+    def _progress(self, progress: StreamProgress) -> Iterator[list[PackedRow]]:
+        iri, names = self.streams[progress.stream].iri, (progress.knowledge, progress.ties)
+        yield self.marks(iri, progress.watermark, progress.stream, names)
 
+    def marks(
+        self, iri: str, watermark: int | None, source: int, names: tuple[str, str] = ("", "")
+    ) -> list[PackedRow]:
+        """A stream's watermark for every bucket of the groups that read it, and as a count.
 
-@record
-class _ArrivedEvents:
-    """The events of a split of files."""
-
-    split: ArrivedSplit
-    source: GrowingFiles | BrokerStream
-
-    def judged(self, on_bad: OnBad) -> Iterator[tuple[EventBatch, Int64s]]:
-        """The events, each with its lateness; see `read_slice`."""
-        for piece in self.split.slices:
-            yield from read_slice(piece, self.source.options, self.split.at, on_bad)
+        Args:
+            iri: the stream.
+            watermark: in ms; None before the first event.
+            source: the number of the count's source.
+            names: the name of the new knowledge base, "" for the present one; and of the file that
+                numbers ties, "" if there is none.
+        """
+        mark = NEVER if watermark is None else watermark
+        stats = Stats(watermarks={iri: watermark})
+        found = [PackedRow.of_messages(*messages_of(source, 0, [stats]))]
+        for group in self.groups.every:
+            if iri in group.streams:
+                stream, payload = group.streams.index(iri), names[0].encode()
+                for bucket in range(1 if group.key(self.groups.units) is None else self.buckets):
+                    row = PackedRow(group.first, bucket, -1, stream, 0, mark, names[1])
+                    found.append(row._replace(payload=payload))
+        return found
 
 
 def packed(
     groups: QueryGroups, unit: int, solutions: SolutionBatch, count: int, origin: tuple[str, int]
-) -> Iterator[pa.RecordBatch]:
-    """Solutions of a unit as rows of `PACKED`, one per bucket that has any.
+) -> Iterator[PackedRow]:
+    """Solutions of a unit as packs, one per bucket that has any.
 
     Args:
         groups: the groups of the run.
@@ -256,43 +301,5 @@ def packed(
     group, (iri, partition) = groups.home[unit], origin
     columns = groups.units.plans[unit].patterns.columns
     for b, mine in by_bucket(solutions, group.key(groups.units), count):
-        payload = SolutionCodec(columns).encode(mine)
-        whose = {"query": group.first, "bucket": b, "reader": unit}
-        origin_columns = {"stream": group.streams.index(iri), "partition": partition}
-        yield rows(PACKED, 1, **whose, **origin_columns, time=0, ties="", payload=payload)
-
-
-def marks(
-    groups: QueryGroups,
-    iri: str,
-    watermark: int | None,
-    count: int,
-    names: tuple[str, str] = ("", ""),
-) -> Iterator[pa.RecordBatch]:
-    """Rows of `PACKED` with a stream's watermark, for every bucket of the groups that read it.
-
-    Args:
-        groups: the groups of the run.
-        iri: the stream.
-        watermark: in ms; None before the first event.
-        count: buckets of a query with a key.
-        names: the name of the new knowledge base, "" for the present one; and of the file that
-            numbers ties, "" if there is none.
-    """
-    mark = NEVER if watermark is None else watermark
-    for group in groups.every:
-        if iri in group.streams:
-            n = 1 if group.key(groups.units) is None else count
-            stream, bucket = group.streams.index(iri), np.arange(n, dtype=np.int32)
-            yield rows(
-                PACKED,
-                n,
-                query=group.first,
-                bucket=bucket,
-                reader=-1,
-                stream=stream,
-                partition=0,
-                time=mark,
-                ties=names[1],
-                payload=names[0].encode(),
-            )
+        payload, stream = SolutionCodec(columns).encode(mine), group.streams.index(iri)
+        yield PackedRow(group.first, b, unit, stream, partition, payload=payload)

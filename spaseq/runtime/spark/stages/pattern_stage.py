@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from spaseq.compiled import mode
@@ -23,25 +24,36 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.records import record
 from spaseq.runtime.arrivals.input_splits import InputSplit, paths_from
-from spaseq.runtime.arrivals.tie_numbering import TimeExtent, provisional
+from spaseq.runtime.arrivals.tie_numbering import PartTimes, TimeExtent, provisional
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.job.unit_graph import QueryGroups
-from spaseq.runtime.spark.rows.run_files import Packer
-from spaseq.runtime.spark.rows.stage_rows import END, EXTENT, NO_SPLIT, PACKS, TaskReport, rows
+from spaseq.runtime.spark.rows.run_files import BucketRuns, TaskFile, packs_of
+from spaseq.runtime.spark.rows.stage_rows import (
+    END,
+    EXTENT,
+    NO_SPLIT,
+    PACKS,
+    TIES,
+    Pack,
+    TaskReport,
+    batches_of,
+)
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
-from spaseq.sources.base import Source
-from spaseq.stages.unit_stages import StageFactory
+from spaseq.sources.base import Numbering, Source
+from spaseq.sources.files import MOST_SPLIT_BYTES
+from spaseq.stages.hopeless_rows import leave_out_of_part
+from spaseq.stages.sorting import room_for_rows
+from spaseq.stages.unit_stages import MatchingStage, StageFactory
 
 _PROGRESS_SECONDS = 0.5
 
 
 class Solver:
-    """Matches one stream's events for every query that reads it, and counts the work."""
+    """Matches events for every query that reads their stream, and counts the work."""
 
     def __init__(
         self,
         units: QueryUnits,
-        iri: str,
         knowledge: StoredKnowledge,
         stats: Stats,
         on_bad: OnBad,
@@ -49,9 +61,9 @@ class Solver:
     ) -> None:
         make_room_for_any()
         kb = knowledge.open()
-        readers = [i for i, plan in units.plans.items() if iri in plan.inputs.streams]
         self._how = StageFactory(kb, StageOptions(limits=limits), on_bad)
-        self._matchers = [(i, self._how.patterns(units.unit_plan(i))) for i in readers]
+        self._matchers = dict[int, MatchingStage]()  # by unit, made for the first event
+        self._readers = dict[str, list[int]]()
         self._units, self._stats = units, stats
 
     def solve(self, events: Iterator[EventBatch]) -> Iterator[tuple[int, SolutionBatch]]:
@@ -61,12 +73,14 @@ class Solver:
             self._stats.triples += batch.triples
             self._stats.filtered += batch.filtered
             self._stats.skipped_groups += batch.skipped_groups
+            readers = self._readers_of(batch.stream)
             index = VerticalPartition(batch)  # shared by all queries
             start = time.perf_counter()
             with collection_paused():
                 idle = self._how.idle(index)
             self._stats.add("graph patterns", time.perf_counter() - start)
-            for unit, matcher in self._matchers:
+            for unit in readers:
+                matcher = self._matchers[unit]
                 if matcher in idle:
                     continue
                 start = time.perf_counter()
@@ -76,6 +90,17 @@ class Solver:
                 if len(solutions):
                     self._stats.count_unit(self._units.unit_plan(unit), solutions)
                     yield unit, solutions
+
+    def _readers_of(self, iri: str) -> list[int]:
+        """The units that read a stream; they have matchers."""
+        if iri not in self._readers:
+            plans = self._units.plans.items()
+            readers = [unit for unit, plan in plans if iri in plan.inputs.streams]
+            for unit in readers:
+                if unit not in self._matchers:
+                    self._matchers[unit] = self._how.patterns(self._units.unit_plan(unit))
+            self._readers[iri] = readers
+        return self._readers[iri]
 
     def _timed(self, events: Iterator[EventBatch]) -> Iterator[EventBatch]:
         while True:
@@ -106,16 +131,16 @@ class BoundedSolve:
         """The units of the run."""
         return self.groups.units
 
-    def job(self, on_bad: OnBad, stats: Stats) -> Job:
+    def job(self, report: TaskReport[Any]) -> Job:
         """The job of a task of stage 2, with all streams read."""
         return Job(
             self.units.queries,
             (),
             self.knowledge.open(),
             self.options,
-            on_bad=on_bad,
-            on_lost=on_bad,
-            stats=stats,
+            on_bad=report.tell,
+            on_lost=report.tell,
+            stats=report.stats,
         )
 
     def run(
@@ -127,53 +152,90 @@ class BoundedSolve:
         with paths_from(self.directory):
             for batch in batches:
                 for number in batch.column("id").to_pylist():
-                    yield from located._read(pickle.loads(splits[number]))
+                    split = pickle.loads(splits[number])
+                    report = TaskReport(split.number, Pack.of_messages)
+                    packs = located.packs(split, located.opened(split), report)
+                    yield from batches_of(PACKS, report.rows(packs))
 
-    def _read(self, split: InputSplit) -> Iterator[pa.RecordBatch]:
-        report, extent = TaskReport(PACKS, split.number), TimeExtent(split.stream, split.number)
-        events = extent.watch(self.events(split, report.stats, report.take))
-        iri, number = self.streams[split.stream].iri, NO_SPLIT
-        if not split.time_scanned:
-            number, events = split.number, provisional(events)
-        yield from report.rows(self.solved(iri, events, report.stats, report.take, number))
-        part, data = np.arange(self.parts, dtype=np.int32), [extent.data()] * self.parts
-        if not split.time_scanned:
-            yield rows(PACKS, self.parts, part=part, query=EXTENT, payload=data)
-        if self.options.open_end:
-            yield rows(PACKS, self.parts, part=part, query=END, payload=data)
+    def opened(self, split: InputSplit) -> Callable[[OnBad], Iterator[EventBatch]]:
+        """Opens a split of `streams`."""
+        return partial(self.streams[split.stream].open, split=split.split)
 
-    def solved(
+    def packs(
         self,
-        iri: str,
-        events: Iterator[EventBatch],
-        stats: Stats,
-        on_bad: OnBad,
-        split: int = NO_SPLIT,
-    ) -> Iterator[pa.RecordBatch]:
-        """Rows of `PACKS` for the events of one stream."""
-        packers = {
-            unit: Packer(self.groups, unit, self.buckets, self.parts, split)
-            for unit in self.units.plans
-        }
-        limits = self.options.limits
-        solver = Solver(self.units, iri, self.knowledge, stats, on_bad, limits)
-        for unit, solutions in solver.solve(events):
-            yield from packers[unit].add(solutions)
-        for packer in packers.values():
-            yield from packer.rest()
+        split: InputSplit,
+        opened: Callable[[OnBad], Iterator[EventBatch]],
+        report: TaskReport[Pack],
+        file: TaskFile | None = None,
+    ) -> Iterator[list[Pack]]:
+        """The packs of a split as they are made, and what stage 2 needs to number its events.
 
-    def events(self, split: InputSplit, stats: Stats, on_bad: OnBad) -> Iterator[EventBatch]:
-        """The events of a split; `stats.watermark` becomes the greatest time so far."""
-        for batch in self.streams[split.stream].open(on_bad, split.split):
+        Args:
+            split: the split.
+            opened: opens it.
+            report: takes bad input, and counts.
+            file: gets the solutions; without one they are in the packs.
+        """
+        extent, times = (
+            TimeExtent(split.stream, split.number),
+            PartTimes(split.stream, split.number),
+        )
+        events, number = (
+            extent.watch(self._counted(split, opened(report.take), report.stats)),
+            NO_SPLIT,
+        )
+        if split.numbering is Numbering.APART:
+            events = times.watch(events)
+        if split.numbering is not Numbering.WHOLE:
+            number, events = split.number, provisional(events)
+        plans = self.units.plans
+        runs = {unit: self._runs(unit, split) for unit in plans}
+        where = self.groups, self.parts, number, file
+        solver = Solver(self.units, self.knowledge, report.stats, report.take, self.options.limits)
+        for unit, solutions in solver.solve(events):
+            yield []  # the report may have messages
+            for run in runs[unit].add(solutions):
+                yield packs_of(run, unit, *where)
+        for unit, rest in runs.items():
+            after = extent.first if split.follows else None
+            before = extent.last if split.precedes else None
+            rest.leave_out(partial(leave_out_of_part, plans[unit], after=after, before=before))
+            for run in rest.rest():
+                yield packs_of(run, unit, *where)
+        if split.numbering is Numbering.ORDERED:
+            yield self._for_all(Pack(query=EXTENT, payload=extent.data()))
+        for table in times.tables():
+            yield self._for_all(Pack(query=TIES, time=int(table.times[0]), payload=table.data()))
+        if self.options.open_end:
+            yield self._for_all(Pack(query=END, payload=extent.data()))
+
+    def _for_all(self, pack: Pack) -> list[Pack]:
+        """A row for each task of stage 2."""
+        return [pack._replace(part=part) for part in range(self.parts)]
+
+    def _runs(self, unit: int, split: InputSplit) -> BucketRuns:
+        """Runs of a unit, whose rows wait if some may be left out at the end of the split.
+
+        Splits in order follow each other in time; else `Overlap` will be raised. The runs of all
+        units take no more memory than the text of a split.
+        """
+        plan = self.units.plans[unit]
+        room = min(room_for_rows() // self.buckets, MOST_SPLIT_BYTES) // len(self.groups.home)
+        whole = not (split.follows or split.precedes) or split.numbering is Numbering.ORDERED
+        kept = room if whole and len(plan.inputs.streams) == 1 else 0
+        return BucketRuns(plan.patterns.columns, self.groups.key(unit), self.buckets, kept)
+
+    def _counted(
+        self, split: InputSplit, events: Iterator[EventBatch], stats: Stats
+    ) -> Iterator[EventBatch]:
+        """The events; `stats.watermark` becomes the greatest time so far."""
+        for batch in events:
             if len(batch):
                 latest, known = int(batch.time.max()), stats.watermark
                 stats.watermark = latest if known is None else max(known, latest)
             yield batch
-            self._report(split.number, stats)
-
-    def _report(self, number: int, stats: Stats) -> None:
-        if self.progress is not None and stats.watermark is not None:
-            ProgressFile(Path(self.progress, f"split-{number}")).write(stats)
+            if self.progress is not None and stats.watermark is not None:
+                ProgressFile(Path(self.progress, f"split-{split.number}")).write(stats)
 
 
 @record

@@ -1,15 +1,18 @@
-"""Solutions leave in runs; only those that wait may be left out. Runs of solutions and blocks of
-answers come back from files as they were written.
+"""Solutions leave in runs; only those that wait may be left out. Runs come back from files as they
+were written, and partial matches of tasks in order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
 
+from spaseq import thresholds
+from spaseq.algebra.answers import Answer, PartialAnswer
 from spaseq.errors import RunError
 from spaseq.plan.families import QueryUnits
 from spaseq.plan.query_plan import QueryPlan
@@ -18,14 +21,14 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import NumberColumn, TermColumn
 from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark.rows.run_files import (
-    BlockFile,
     BucketRuns,
-    RowFile,
-    RowRun,
-    RunFile,
-    RunReader,
-    StoredPiece,
+    PackReader,
+    Stored,
+    StoredSolutions,
+    TaskFile,
+    packs_of,
 )
+from spaseq.runtime.spark.rows.stage_rows import PARTIAL, Pack, items_of, partial_rows
 from spaseq.stages.sorting import RowSorter
 from tests.runtime.machines import job_of
 from tests.thresholds import Force
@@ -85,25 +88,25 @@ def texts(rows: SolutionBatch) -> list[tuple[int, object, object]]:
     return list(zip(rows.time.tolist(), rows.event.texts(), keys, strict=True))
 
 
-def stored(path: Path, plan: QueryPlan, batches: Sequence[Sequence[int]]) -> list[StoredPiece]:
-    runs, file = BucketRuns(plan.patterns.columns, plan.sequence.key.variables, 3), RunFile(path)
+def stored(path: Path, plan: QueryPlan, batches: Sequence[Sequence[int]]) -> list[Pack]:
+    runs, file = BucketRuns(plan.patterns.columns, plan.sequence.key.variables, 3), TaskFile(path)
     made = [run for times in batches for run in runs.add(solutions(plan, times))]
     groups = QueryGroups.of(QueryUnits.of([plan]))
-    pieces = [p for run in [*made, *runs.rest()] for p in file.write(groups, 0, 2, run)]
+    packs = [p for run in [*made, *runs.rest()] for p in packs_of(run, 0, groups, 1, 2, file)]
     file.close()
-    return pieces
+    return packs
 
 
 def test_pieces_have_the_rows_of_their_buckets_in_order(tmp_path: Path, plan: QueryPlan) -> None:
     batches = [[5, 1, 2], [3, 9], [20, 21]]
-    pieces = stored(tmp_path / "runs", plan, batches)
-    reader = RunReader(plan)
-    found = [(piece, texts(reader.rows(piece))) for piece in sorted(pieces)]
-    assert all(piece.time == rows[0][0] and rows == sorted(rows) for piece, rows in found)
-    assert {(p.group, p.unit, p.split) for p in pieces} == {(0, 0, 2)}
+    packs = stored(tmp_path / "runs", plan, batches)
+    reader = PackReader({0: plan})
+    found = [(pack, texts(reader.rows(pack))) for pack in sorted(packs)]
+    assert all(pack.time == rows[0][0] and rows == sorted(rows) for pack, rows in found)
+    assert {(p.query, p.unit, p.split) for p in packs} == {(0, 0, 2)}
     expected = [row for times in batches for row in texts(solutions(plan, times))]
     assert sorted(row for _, rows in found for row in rows) == sorted(expected)
-    homes = {(piece.bucket, row[2]) for piece, rows in found for row in rows}
+    homes = {(pack.bucket, row[2]) for pack, rows in found for row in rows}
     assert len(homes) == len({key for _, key in homes}), "a key is in one bucket"
 
 
@@ -114,22 +117,24 @@ def test_a_directory_that_is_gone_is_an_error_that_names_it(
     with pytest.raises(RunError, match=rf"cannot keep rows on disk in {gone}: No such file"):
         stored(gone / "runs", plan, [[1]])
     with pytest.raises(RunError, match=rf"cannot keep rows on disk in {gone}: No such file"):
-        BlockFile(gone / "answers").append(1)
-    piece = StoredPiece(0, 0, 0, 0, 0, str(gone / "runs"), 0, 1, 0, 1)
+        TaskFile(gone / "answers").payload(b"")
+    lost = Stored(str(gone / "runs"), 0, 1)
     with pytest.raises(RunError, match=rf"cannot keep rows on disk in {gone}: No such file"):
-        RunReader(plan).rows(piece)
+        PackReader({0: plan}).rows(Pack(payload=StoredSolutions(lost, 0, 1)))
+    with pytest.raises(RunError, match=rf"cannot keep rows on disk in {gone}: No such file"):
+        lost.read()
 
 
-def test_rows_are_in_runs_as_long_as_they_are_in_order(tmp_path: Path) -> None:
-    file = RowFile(BlockFile(tmp_path / "answers"))
-    many = [f"{n:06}" for n in range(2 * 500 + 1)]
-    file.append(0, many, [order.encode() for order in many])
-    file.append(0, ["2"], [b"x"])
-    file.append(0, ["1"], [b"y"])
-    file.append(1, ["3"], [b"z"])
-    file.close()
+def test_partial_matches_of_several_tasks_come_in_order() -> None:
+    """Each task gives blocks of 500, which overlap with the blocks of others."""
 
-    def read(run: RowRun) -> tuple[int, list[str]]:
-        return run.query, [order for order, _ in run.read()]
+    def partial(n: int) -> PartialAnswer:
+        answer = Answer((0, 0), (n, 0), (), (("v", f'"{n}"'),))
+        return PartialAnswer(answer, "A", ("B",), (n // 7, 0))
 
-    assert [*map(read, file.runs)] == [(0, [*many, "2"]), (0, ["1"]), (1, ["3"])]
+    every = [partial(n) for n in range(3 * 1001)]
+    drawn = Random(1).sample(every, len(every))
+    rows = [row for task in range(3) for row in partial_rows(4, drawn[task::3])]
+    assert len(rows) == 3 * -(-1001 // thresholds.current.partial_rows)
+    expected = sorted(every, key=PartialAnswer.order_key)
+    assert [*items_of(sorted(rows))] == [(PARTIAL + 4, partial) for partial in expected]
