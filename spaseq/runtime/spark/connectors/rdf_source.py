@@ -1,8 +1,7 @@
 """The Spark data source `rdf`: RDF files as rows, one per event, bounded or as they arrive.
 
 Its partitions are splits of files, which any worker can open. A followed run of this package reads
-the same partitions, but gets each split as one unread row: the task that matches its events parses
-them.
+the same partitions, but its rows are splits (`followed_source`).
 
 Spark gets the schema and the readers from separate processes, one after the other. So this module
 imports readers and planners only where it uses them.
@@ -10,17 +9,14 @@ imports readers and planners only where it uses them.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -30,35 +26,29 @@ from pyspark.sql.datasource import (
     DataSourceStreamReader,
     InputPartition,
 )
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxBytes,
-    SupportsTriggerAvailableNow,
-)
+from pyspark.sql.streaming.datasource import ReadLimit
 
 from spaseq.compiled.arrays import Int64s
 from spaseq.errors import InputError, UsageError
-from spaseq.limits import Limits
 from spaseq.options import FileSourceSettings
-from spaseq.rdf.inputs.contexts import JsonLdContexts
-from spaseq.rdf.inputs.csv_dialect import CsvDialect
-from spaseq.rdf.inputs.stream_options import BadInput, MessageOptions, StreamOptions
+from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.rdf.terms.term import GENERATED_AT_TIME
 from spaseq.rdf.terms.times import milliseconds
 from spaseq.records import record
-from spaseq.runtime.arrivals.input_splits import BatchSizer, Repetition
+from spaseq.runtime.arrivals.input_splits import Repetition
+from spaseq.runtime.spark.connectors.followed_source import (
+    PlannedReader,
+    SplitPartition,
+    in_tasks,
+)
 
 if TYPE_CHECKING:
     from spaseq.rdf.columns.event_batch import EventBatch
-    from spaseq.runtime.arrivals.arrived_batch import ArrivedSplit, StreamProgress
     from spaseq.runtime.arrivals.file_source_log import FileSourceLog, Sizes
-    from spaseq.runtime.arrivals.input_splits import InputSplit
     from spaseq.runtime.arrivals.log_depth import Depth
     from spaseq.sources.files import GrowingFiles
 
 EVENT_DDL = "stream string, time timestamp, k int, event string, graph string, late_ms bigint"
-SPLIT_DDL = "stream int, split binary"
 
 SMALL_BATCH_BYTES = 2**20
 """Maximum input of a batch that is one task."""
@@ -74,34 +64,6 @@ _EVENTS = pa.schema(
     ]
 )
 _EVENTS_PER_ROW_BATCH = 4096
-
-AnySplit: TypeAlias = "InputSplit | ArrivedSplit | StreamProgress"
-
-
-def source_options(
-    streams: Sequence[GrowingFiles],
-    directory: str,
-    log: Path | None = None,
-    settings: FileSourceSettings | None = None,
-    depths: Sequence[Depth] = (),
-    repetition: Repetition | None = None,
-) -> dict[str, str]:
-    """The source's options for a followed run: rows are splits of several streams, unread.
-
-    Args:
-        streams: the followed streams.
-        directory: relative paths start from here.
-        log: the directory of the file source log; None for bounded streams.
-        settings: the settings of the log.
-        depths: how far back the state of the queries depends on events.
-        repetition: the batches that rebuild the state of an earlier run.
-    """
-    given = {"streams": json.dumps([asdict(s.options) for s in streams]), "directory": directory}
-    if log is not None:
-        given |= {"log": str(log), "settings": json.dumps(asdict(settings or FileSourceSettings()))}
-        given["depths"] = json.dumps([depth.as_json() for depth in depths])
-        given["repetition"] = json.dumps(repetition or Repetition())
-    return given
 
 
 class RdfDataSource(DataSource):  # type: ignore[misc]
@@ -128,70 +90,85 @@ class RdfDataSource(DataSource):  # type: ignore[misc]
         return "rdf"
 
     def schema(self) -> str:
-        return SPLIT_DDL if "streams" in self.options else EVENT_DDL
+        return EVENT_DDL
 
     def reader(self, schema: Any) -> DataSourceReader:
         return RdfReader(_Options.of(self.options))
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:
-        return RdfStreamReader(_Options.of(self.options))
+        from spaseq.sources.files import GrowingFiles
+
+        options = _Options.of(self.options)
+        if options.log is None:
+            raise UsageError("readStream of rdf needs the option log, a directory to keep state in")
+        streams = (GrowingFiles.at(options.stream),)
+        return RdfStreamReader(FollowedFiles(streams, options.log, options.settings, rows=options))
 
 
 @record
 class _Options:
     """The options of the data source, parsed."""
 
-    streams: tuple[StreamOptions, ...]
-    has_events: bool  # rows are events; if not, splits
+    stream: StreamOptions
     log: Path | None
     settings: FileSourceSettings
-    strict: bool = False
-    directory: str | None = None  # directory of relative paths
-    range_bytes: int | None = None  # of a bounded read, if given
-    depths: tuple[Any, ...] = ()  # as JSON values
-    repetition: Repetition = Repetition()
+    strict: bool
+    range_bytes: int | None  # of a bounded read, if given
 
     @classmethod
     def of(cls, options: Any) -> _Options:
         given = {name.lower(): str(value) for name, value in dict(options).items()}
+        settings = _settings(given)
+        range_bytes = settings.range_bytes if "maxpartitionbytes" in given else None
         log = Path(given["log"]) if "log" in given else None
-        if "streams" in given:
-            streams = tuple(_stream(s) for s in json.loads(given["streams"]))
-            settings = FileSourceSettings(**json.loads(given.get("settings", "{}")))
-            return cls(
-                streams,
-                False,
-                log,
-                settings,
-                directory=given.get("directory"),
-                depths=tuple(json.loads(given.get("depths", "[]"))),
-                repetition=Repetition(*json.loads(given.get("repetition", "[]"))),
-            )
-        settings = _public_settings(given)
-        said = settings.range_bytes if "maxpartitionbytes" in given else None
-        stream = _public_stream(given)
-        return cls((stream,), True, log, settings, _is_strict(given), range_bytes=said)
+        return cls(_stream(given), log, settings, _is_strict(given), range_bytes)
+
+    def events(self, split: Any) -> Iterator[pa.RecordBatch]:
+        """Rows of `EVENT_DDL` of a split."""
+        from spaseq.runtime.arrivals.arrived_batch import read_slice
+        from spaseq.runtime.arrivals.input_splits import InputSplit
+        from spaseq.sources.files import FileSource
+
+        if isinstance(split, InputSplit):
+            for batch in FileSource(self.stream).open(self._on_bad, split.split):
+                yield from _event_rows(batch, None)
+            return
+        for piece in split.slices:
+            for batch, lateness in read_slice(piece, self.stream, split.at, self._on_bad):
+                yield from _event_rows(batch, lateness)
+
+    def _on_bad(self, bad: BadInput) -> None:
+        where = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
+        if self.strict:
+            raise InputError(f"{where}: {bad.reason}")
+        logging.getLogger("spaseq").warning("%s: %s", where, bad.reason)
 
 
-def _stream(given: dict[str, Any]) -> StreamOptions:
-    """The inverse of `asdict`, through JSON."""
-    parts = {
-        "limits": Limits,
-        "contexts": JsonLdContexts,
-        "messages": MessageOptions,
-        "csv": CsvDialect,
-    }
-    known = _as_tuples(given)
-    return StreamOptions(**known | {name: kind(**known[name]) for name, kind in parts.items()})
+@record
+class FollowedFiles:
+    """The followed files of a run.
 
+    Attributes:
+        streams: the streams.
+        log: the directory of the file source log.
+        settings: the settings of the log.
+        depths: how far back the state of the queries depends on events.
+        repetition: the batches that rebuild the state of an earlier run.
+        rows: makes a row of each event; without it, rows are splits.
+    """
 
-def _as_tuples(value: Any) -> Any:
-    """A JSON value with tuples instead of lists."""
-    if isinstance(value, list):
-        return tuple(_as_tuples(item) for item in value)
-    if isinstance(value, dict):
-        return {name: _as_tuples(item) for name, item in value.items()}
-    return value
+    streams: tuple[GrowingFiles, ...]
+    log: Path
+    settings: FileSourceSettings = FileSourceSettings()
+    depths: tuple[Depth, ...] = ()
+    repetition: Repetition = Repetition()
+    rows: _Options | None = None
+
+    kind: ClassVar[str] = "spaseq_files"
+
+    def reader(self) -> RdfStreamReader:
+        """The reader of the streams."""
+        return RdfStreamReader(self)
 
 
 _KNOWN = [
@@ -213,7 +190,7 @@ _KNOWN = [
 ]
 
 
-def _public_stream(given: Mapping[str, str]) -> StreamOptions:
+def _stream(given: Mapping[str, str]) -> StreamOptions:
     unknown = sorted(set(given) - set(_KNOWN))
     if unknown:
         raise UsageError(f"the data source rdf has no option {unknown[0]}: {', '.join(_KNOWN)}")
@@ -232,7 +209,7 @@ def _public_stream(given: Mapping[str, str]) -> StreamOptions:
     )
 
 
-def _public_settings(given: Mapping[str, str]) -> FileSourceSettings:
+def _settings(given: Mapping[str, str]) -> FileSourceSettings:
     default = FileSourceSettings()
     return FileSourceSettings(
         max_bytes=_integer("maxBytesPerBatch", given.get("maxbytesperbatch", default.max_bytes)),
@@ -263,110 +240,53 @@ def _integer(name: str, text: object) -> int:
     return number
 
 
-@dataclass(frozen=True)
-class _SplitPartition(InputPartition):  # type: ignore[misc]
-    splits: tuple[AnySplit, ...]
-
-
-def split_row(split: Any) -> pa.RecordBatch:
-    """A split as a row of `SPLIT_DDL`."""
-    data = pickle.dumps(split, pickle.HIGHEST_PROTOCOL)
-    columns = [pa.array([split.stream], pa.int32()), pa.array([data], pa.binary())]
-    return pa.RecordBatch.from_arrays(columns, ["stream", "split"])
-
-
-class _Reading:
-    """The task side of both readers: reads a partition."""
+class RdfReader(DataSourceReader):  # type: ignore[misc]
+    """Reads all present files."""
 
     def __init__(self, options: _Options) -> None:
         self._options = options
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, _SplitPartition)
-        for split in partition.splits:
-            if self._options.has_events:
-                yield from self._events(split)
-            else:
-                yield split_row(split)
-
-    def _events(self, split: AnySplit) -> Iterator[pa.RecordBatch]:
-        from spaseq.runtime.arrivals.arrived_batch import ArrivedSplit, read_slice
-        from spaseq.runtime.arrivals.input_splits import InputSplit
-        from spaseq.sources.files import FileSource
-
-        options = self._options.streams[split.stream]
-        match split:
-            case InputSplit():
-                for batch in FileSource(options).open(self._on_bad, split.split):
-                    yield from _event_rows(batch, None)
-            case ArrivedSplit():
-                for piece in split.slices:
-                    for batch, lateness in read_slice(piece, options, split.at, self._on_bad):
-                        yield from _event_rows(batch, lateness)
-
-    def _on_bad(self, bad: BadInput) -> None:
-        where = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
-        if self._options.strict:
-            raise InputError(f"{where}: {bad.reason}")
-        logging.getLogger("spaseq").warning("%s: %s", where, bad.reason)
-
-
-class RdfReader(_Reading, DataSourceReader):  # type: ignore[misc]
-    """Reads all present files."""
-
     def partitions(self) -> Sequence[InputPartition]:
-        from spaseq.runtime.arrivals.input_splits import bounded_splits, paths_from
+        from spaseq.runtime.arrivals.input_splits import bounded_splits
         from spaseq.sources.files import FileSource
 
         options = self._options
-        with paths_from(options.directory):
-            sources = [FileSource(stream) for stream in options.streams]
-            splits = bounded_splits(sources, options.range_bytes)
-        return [_SplitPartition((split,)) for split in splits]
+        splits = bounded_splits([FileSource(options.stream)], options.range_bytes)
+        return [SplitPartition((split,)) for split in splits]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, SplitPartition)
+        return chain.from_iterable(map(self._options.events, partition.splits))
 
 
-class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+class RdfStreamReader(PlannedReader):
     """Plans batches with a `FileSourceLog`; an offset is the number of the last batch.
 
     During a backlog, a batch is planned while Spark processes the one before.
     """
 
-    def __init__(self, options: _Options) -> None:
-        super().__init__(options)
-        if options.log is None:
-            raise UsageError("readStream of rdf needs the option log, a directory to keep state in")
+    def __init__(self, followed: FollowedFiles) -> None:
+        super().__init__(followed)
         self._upto: Sizes | None = None  # how far files may be read, if that is fixed
-        self._sizer = BatchSizer(options.settings.max_bytes)
         self._thread = ThreadPoolExecutor(1)
         self._ahead: tuple[Future[int], float] | None = None  # a batch being planned, and its limit
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """The copy for a task, which plans nothing."""
-        return RdfStreamReader, (self._options,)
 
     @cached_property
     def _log(self) -> FileSourceLog:
         from spaseq.runtime.arrivals.file_source_log import FileSourceLog
-        from spaseq.runtime.arrivals.log_depth import Depth
-        from spaseq.sources.files import GrowingFiles
 
-        options = self._options
-        assert options.log is not None
-        streams = [GrowingFiles.at(stream) for stream in options.streams]
-        depths = [Depth.of_json(each) for each in options.depths]
-        return FileSourceLog(options.log, streams, options.settings, depths=depths)
+        followed = self._followed
+        given = followed.log, followed.streams, followed.settings
+        return FileSourceLog(*given, depths=followed.depths)
 
     def initialOffset(self) -> dict[str, int]:
-        return {"batch": self._options.repetition.begin}
-
-    def getDefaultReadLimit(self) -> ReadLimit:
-        return ReadMaxBytes(self._options.settings.max_bytes)
+        return {"batch": self._followed.repetition.begin}
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._upto = self._log.sizes()
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        most, last = self._most(limit), self._options.repetition.end
+        most, last = self._most(limit), self._followed.repetition.end
         if start["batch"] < last:
             self._sizer.begin(most)
             return {"batch": self._log.repeated(start["batch"], last, most)}
@@ -384,33 +304,23 @@ class RdfStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
             self._ahead = None
         return {"batch": number}
 
-    def _most(self, limit: ReadLimit) -> float:
-        """Maximum bytes of each stream in a batch."""
-        if isinstance(limit, ReadAllAvailable):
-            return float("inf")
-        most = self._sizer.bytes
-        return min(most, limit.max_bytes) if isinstance(limit, ReadMaxBytes) else most
-
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """A task per split, or one task if there is little to read."""
         from spaseq.runtime.arrivals.arrived_batch import StreamProgress, arrived_splits, bytes_of
 
         batches = [self._log.batch(n) for n in range(start["batch"] + 1, end["batch"] + 1)]
-        splits = arrived_splits(batches)
-        parts: list[tuple[AnySplit, ...]]
-        if bytes_of(splits) <= SMALL_BATCH_BYTES:
-            parts = [tuple(splits)] if splits else []
-        else:
-            parts = [(split,) for split in splits]
-        if self._options.has_events or not batches:
-            return [_SplitPartition(p) for p in parts]
-        last = batches[-1]
-        marks = tuple(
-            StreamProgress(i, s.clock.watermark, last.knowledge) for i, s in enumerate(last.streams)
-        )
-        if len(parts) == 1:
-            return [_SplitPartition((*parts[0], *marks))]
-        return [*(_SplitPartition(p) for p in parts), _SplitPartition(marks)]
+        splits, marks = arrived_splits(batches), list[StreamProgress]()
+        if self._followed.rows is None:
+            for last in batches[-1:]:
+                clocks = enumerate(stream.clock for stream in last.streams)
+                marks = [StreamProgress(n, c.watermark, last.knowledge) for n, c in clocks]
+        return in_tasks(splits, marks, bytes_of(splits) <= SMALL_BATCH_BYTES)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if self._followed.rows is None:
+            return super().read(partition)
+        assert isinstance(partition, SplitPartition)
+        return chain.from_iterable(map(self._followed.rows.events, partition.splits))
 
     def commit(self, end: dict[str, int]) -> None:
         self._log.forget(end["batch"] - 1)

@@ -33,8 +33,9 @@ from spaseq.runtime.arrivals.log_depth import depths
 from spaseq.runtime.job.interrupts import until_interrupted
 from spaseq.runtime.job.job import Job, Stats
 from spaseq.runtime.job.unit_graph import QueryGroups
-from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
-from spaseq.runtime.spark.connectors.topic_source import FollowedTopics, TopicDataSource
+from spaseq.runtime.spark.connectors.followed_source import Followed, FollowedSource
+from spaseq.runtime.spark.connectors.rdf_source import FollowedFiles
+from spaseq.runtime.spark.connectors.topic_source import FollowedTopics
 from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPositions
 from spaseq.runtime.spark.following.handover import Batch, Handover, batches
 from spaseq.runtime.spark.following.kb_refresh import Refresh
@@ -302,21 +303,21 @@ def following_output(
     streams: tuple[GrowingFiles | BrokerStream, ...] = (*files, *topics)
     solve = FollowSolve(groups, streams, knowledge, checkpoint.buckets, job.options.limits)
     FileSourceLog(checkpoint.arrivals, files).use_knowledge(knowledge.name)
-    work = []
+    every: list[Followed] = []
     if files:
-        spark.dataSource.register(RdfDataSource)
         # Topics have no log from which the state could be rebuilt.
-        needed = [] if topics else depths(job.plans, [stream.iri for stream in followed])
-        given_files = files, os.getcwd(), checkpoint.arrivals, settings, needed
-        described = source_options(*given_files, checkpoint.repetition)
-        work.append(spark.readStream.format("rdf").options(**described).load())
+        needed = () if topics else tuple(depths(job.plans, [stream.iri for stream in followed]))
+        given = tuple(files), checkpoint.arrivals.absolute(), settings, needed
+        every.append(FollowedFiles(*given, checkpoint.repetition))
     if topics:
         directory = (checkpoint.directory / TOPICS).absolute()
         arrivals = None if job.watch is None else checkpoint.arrivals.absolute()
-        given = tuple(topics), len(files), directory, settings, knowledge.name, arrivals
-        asked = FollowedTopics(*given)
-        spark.dataSource.register(TopicDataSource.of(asked))
-        work.append(spark.readStream.format(TopicDataSource.name()).load())
+        where = directory, settings, knowledge.name, arrivals
+        every.append(FollowedTopics(tuple(topics), len(files), *where))
+    work = []
+    for each in every:
+        spark.dataSource.register(FollowedSource.of(each))
+        work.append(spark.readStream.format(each.kind).load())
     splits = reduce(lambda one, other: one.unionAll(other), work)
     packed = splits.mapInArrow(lambda batches: solve.run(batches), PACKED_DDL)
     return sequenced(spark, job, checkpoint, packed, limits)

@@ -11,11 +11,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
-from spaseq.runtime.spark.connectors.rdf_source import (
-    RdfDataSource,
-    RdfStreamReader,
-    source_options,
-)
+from spaseq.runtime.spark.connectors.rdf_source import FollowedFiles, RdfStreamReader
 from spaseq.sources.files import GrowingFiles
 from tests.runtime.machines import nquads, put
 
@@ -28,10 +24,7 @@ def reader(place: Path, count: int, size: int) -> RdfStreamReader:
         put(directory / f"{number}.nq", nquads([(number, "m1", "starts", number)]))
     streams = (GrowingFiles.at(StreamOptions("http://m.example/north", (str(directory),))),)
     settings = FileSourceSettings(max_bytes=size)
-    source = RdfDataSource(source_options(streams, str(place), place / "log", settings))
-    found = source.streamReader(None)
-    assert isinstance(found, RdfStreamReader)
-    return found
+    return FollowedFiles(streams, place / "log", settings).reader()
 
 
 def taken(place: Path, number: int) -> list[str]:
@@ -48,7 +41,7 @@ def test_a_backlog_is_planned_a_batch_ahead(tmp_path: Path) -> None:
     assert source.latestOffset({"batch": 0}, limit) == {"batch": 1}
     source.stop()  # waits for the current planning
     assert [taken(tmp_path, n) for n in (1, 2)] == [["0.nq"], ["1.nq"]]
-    again = RdfStreamReader(source._options)
+    again = RdfStreamReader(source._followed)
     offsets = [again.latestOffset({"batch": n}, limit)["batch"] for n in (1, 2, 3)]
     assert offsets == [2, 3, 3]
     assert taken(tmp_path, 3) == ["2.nq"]

@@ -10,16 +10,9 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 
-from spaseq.rdf.inputs.contexts import JsonLdContexts
-from spaseq.rdf.inputs.csv_dialect import CsvDialect
-from spaseq.rdf.inputs.stream_options import MessageOptions, StreamOptions
+from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.rdf.ranges import read_stream
-from spaseq.runtime.spark.connectors.rdf_source import (
-    RdfDataSource,
-    _Options,
-    source_options,
-)
-from spaseq.sources.files import GrowingFiles
+from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource
 from tests.runtime.machines import NORTH, SOUTH, nquads, put
 
 pytestmark = pytest.mark.spark
@@ -110,19 +103,6 @@ def test_documents_that_arrive(rdf: Any, tmp_path: Path, name: str, text: str) -
     found = {(e[0], e[3]) for e in events_of(rdf.read.parquet(str(tmp_path / "rows")).collect())}
     assert found == {(e[0], e[3]) for e in in_process(incoming / name)}
     assert len(found) == 1
-
-
-def test_options_of_a_stream_survive_the_way_to_spark() -> None:
-    stream = StreamOptions(
-        STREAM,
-        ("a", "b"),
-        predicates=("http://m.example/p",),
-        contexts=JsonLdContexts("{}", (("http://m.example/c", "{}"),)),
-        messages=MessageOptions("turtle", max_bytes=9),
-        csv=CsvDialect(";", header=("a", "b")),
-    )
-    given = source_options([GrowingFiles(stream)], ".")
-    assert _Options.of(given).streams == (stream,)
 
 
 def test_malformed_input_is_left_out_or_stops_the_run(rdf: Any, tmp_path: Path) -> None:

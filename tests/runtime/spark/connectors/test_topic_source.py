@@ -12,19 +12,20 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 from spaseq.connectors.kafka import TopicRanges
 from spaseq.options import FileSourceSettings
 from spaseq.rdf.inputs.stream_options import StreamOptions
-from spaseq.runtime.spark.connectors.topic_source import FollowedTopics, TopicDataSource
+from spaseq.runtime.spark.connectors.followed_source import FollowedSource
+from spaseq.runtime.spark.connectors.topic_source import FollowedTopics
 from spaseq.sources.broker_stream import BrokerStream
 from tests.runtime.spark.stages.driven_topics import MemoryTopic
 
 URL = "kafka://me:hidden1@broker:9092/road?ssl.key.password=hidden2"
 
 
-def source_over(place: Path, topic: MemoryTopic) -> TopicDataSource:
+def source_over(place: Path, topic: MemoryTopic) -> FollowedSource:
     TopicRanges.known[URL] = topic  # type: ignore[assignment]
     stream = BrokerStream(StreamOptions("http://example/s", ()), URL)
     followed = FollowedTopics((stream,), 0, place / "topics", FileSourceSettings())
-    kind: Any = loads(dumps(TopicDataSource.of(followed)))  # as Spark brings it to its processes
-    source: TopicDataSource = kind({})
+    kind: Any = loads(dumps(FollowedSource.of(followed)))  # as Spark brings it to its processes
+    source: FollowedSource = kind({})
     return source
 
 

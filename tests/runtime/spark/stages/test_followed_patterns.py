@@ -17,7 +17,7 @@ from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 from spaseq.runtime.arrivals.file_source_log import FileSourceLog
 from spaseq.runtime.job.job import Job
 from spaseq.runtime.job.unit_graph import QueryGroups
-from spaseq.runtime.spark.connectors.rdf_source import RdfDataSource, source_options
+from spaseq.runtime.spark.connectors.rdf_source import FollowedFiles
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.rows.stage_rows import SIDE
 from spaseq.runtime.spark.shared import store_knowledge
@@ -38,8 +38,7 @@ class Driven:
             GrowingFiles.at(StreamOptions("http://m.example/north", (str(place / "north"),))),
         )
         self.log = FileSourceLog(place / "log", streams)
-        options = source_options(streams, str(place), place / "log")
-        self.source = RdfDataSource(options).streamReader(None)
+        self.source = FollowedFiles(streams, place / "log").reader()
         first = StoredKnowledge(str(place / self.use("Ann")), "kb-Ann")
         groups = QueryGroups.of(QueryUnits.of([self.plan]))
         self.solve = FollowSolve(groups, streams, first, 1)
