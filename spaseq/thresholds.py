@@ -206,8 +206,7 @@ class Thresholds:
     spilled_rows: int = _of(
         65_536, "rows", "of times of equal events in Python before they are packed"
     )
-    lifted_rows: int = _of(64, "rows", "or messages that are lifted one by one, not as columns", 0)
-    lifted_table_rows: int = _of(512, "rows", "of a table that are lifted one by one")
+    lifted_rows: int = _of(64, "rows", "or messages whose columns are lists, not arrays", 0)
     block_rows: int = _of(8192, "rows", "of text or of a program that are lifted at a time")
     table_rows: int = _of(262_144, "rows", "of a table that are lifted at a time", 1, 2**31 - 1)
     shape_messages: int = _of(

@@ -16,8 +16,8 @@ from spaseq.errors import InputError, QueryError
 from spaseq.expr.extension import load_functions
 from spaseq.lift.cells import field_types
 from spaseq.lift.lift_checks import check_lift
-from spaseq.lift.lifted_events import LiftedBatch
 from spaseq.lift.lifted_source import LiftedFiles
+from spaseq.lift.template_graphs import LiftedBatch
 from spaseq.rdf.columns.term_tables import term_table
 from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT, csv_dialect
 from spaseq.rdf.inputs.formats import MESSAGE_END, VERSION

@@ -20,7 +20,6 @@ from spaseq.first_steps.field_types import FieldType, text_of, type_of
 from spaseq.first_steps.samples import EventKind, Sample, Seen
 from spaseq.lift.cells import inner_name, variable_of
 from spaseq.lift.delimited_rows import DelimitedRows
-from spaseq.lift.row_blocks import RowBlock, TableBlock
 from spaseq.lift.table_files import DELIMITED, TableFormat, table_format
 from spaseq.limits import DEFAULT_LIMITS
 from spaseq.rdf.inputs.csv_dialect import CsvDialect
@@ -190,10 +189,9 @@ def _delimited(path: Path, dialect: CsvDialect) -> Iterator[Row]:
             raise InputError(f"{path} begins with a line sep=, which only Excel reads: remove it")
         names = [n for n in rows.names if n and rows.names.count(n) == 1]
         for block in rows.blocks(frozenset(names), lambda *_: None):
-            cells = block.rows(frozenset(names)) if isinstance(block, TableBlock) else block
-            assert isinstance(cells, RowBlock)
-            for row in range(len(cells)):
-                terms = {name: cells.columns[name][row] for name in names}
+            cells = {name: block.cells(name) for name in names}
+            for row in range(len(block)):
+                terms = {name: cells[name][row] for name in names}
                 yield {n: split_literal(t)[0] for n, t in terms.items() if isinstance(t, str)}
 
 

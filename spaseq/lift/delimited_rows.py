@@ -16,9 +16,18 @@ from typing import IO, Any, cast
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
+from spaseq import thresholds
 from spaseq.errors import InputError
-from spaseq.lift.cells import Cell, variable_of
-from spaseq.lift.row_blocks import BOM, Report, RowBlock, TableBlock, TextLines, lines_of, row_runs
+from spaseq.lift.cells import variable_of
+from spaseq.lift.row_blocks import (
+    BOM,
+    Report,
+    RowBlock,
+    TextLines,
+    lines_of,
+    row_blocks,
+    table_block,
+)
 from spaseq.limits import Limits
 from spaseq.rdf.inputs.csv_dialect import CsvDialect
 from spaseq.rdf.terms.term import literal_text
@@ -122,7 +131,7 @@ class DelimitedRows:
         self._lines.back(lines)
         return lines
 
-    def blocks(self, wanted: frozenset[str], report: Report) -> Iterator[RowBlock | TableBlock]:
+    def blocks(self, wanted: frozenset[str], report: Report) -> Iterator[RowBlock]:
         """The rows with the wanted fields; bad rows are reported."""
         lines = self._lines
         while chunk := lines.chunk():
@@ -131,7 +140,7 @@ class DelimitedRows:
                 lines.waiting.extend(lines_of(chunk))
                 yield from self._row_blocks(wanted, report)
             else:
-                yield TableBlock(table, self._rows + 1, lines.number - self._rows, is_utf8=True)
+                yield table_block(table, wanted, self._rows + 1, lines.number - self._rows, True)
                 self._rows += len(table)
                 lines.number += len(table)
 
@@ -178,8 +187,17 @@ class DelimitedRows:
     def _row_blocks(self, wanted: frozenset[str], report: Report) -> Iterator[RowBlock]:
         """The rows of the lines that wait, one by one."""
         places = {name: self.names.index(name) for name in wanted if name in self.names}
-        for run in row_runs(self._numbered(report)):
-            yield _block(*run, places)
+
+        def columns(rows: list[list[str | None]]) -> dict[str, Any]:
+            texts = {name: [row[at] for row in rows] for name, at in places.items()}
+            if len(rows) > thresholds.current.lifted_rows:
+                return {name: pa.array(some, pa.large_string()) for name, some in texts.items()}
+            return {
+                name: [None if text is None else literal_text(text) for text in some]
+                for name, some in texts.items()
+            }
+
+        yield from row_blocks(self._numbered(report), columns)
 
     def _numbered(self, report: Report) -> Iterator[tuple[int, int, list[str | None]]]:
         for line, row in self._texts(report):
@@ -308,14 +326,3 @@ def _cells(text: str, delimiter: str, quote: str) -> list[str | None]:
                 raise _Malformed
             return cells
         offset = end + 1
-
-
-def _block(
-    lines: list[int], numbers: list[int], cells: list[list[str | None]], places: dict[str, int]
-) -> RowBlock:
-    columns: dict[str, list[Cell]] = {}
-    for name, column in places.items():
-        columns[name] = [
-            None if (text := row[column]) is None else literal_text(text) for row in cells
-        ]
-    return RowBlock(lines, numbers, columns)

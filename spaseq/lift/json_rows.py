@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -19,7 +20,16 @@ from spaseq.expr.numbers import write_double
 from spaseq.lift.cells import Cell, Items, Wrong, has_surrogate, inner_name, variable_of
 from spaseq.lift.connect_envelopes import NAMES, Typed, is_envelope, typed
 from spaseq.lift.lift_plan import Fields
-from spaseq.lift.row_blocks import BOM, Report, RowBlock, TableBlock, TextLines, lines_of, row_runs
+from spaseq.lift.row_blocks import (
+    BOM,
+    Report,
+    RowBlock,
+    TextLines,
+    lines_of,
+    row_blocks,
+    table_block,
+    wanted_cells,
+)
 from spaseq.limits import Limits
 from spaseq.rdf.terms.term import XSD, literal_text
 
@@ -123,7 +133,7 @@ class JsonRows:
         self._opens = not any(name.partition("_")[0] in NAMES for name in fields.wanted)
         self._rows = 0  # that were read, bad ones too
 
-    def blocks(self, report: Report) -> Iterator[RowBlock | TableBlock]:
+    def blocks(self, report: Report) -> Iterator[RowBlock]:
         """The rows with the wanted fields; bad rows are reported.
 
         A row is also bad if it has a field with a name that the lift uses otherwise. Envelopes of
@@ -140,13 +150,13 @@ class JsonRows:
 
     def _column_blocks(
         self, chunk: bytes, columns: JsonColumns, report: Report
-    ) -> Iterator[RowBlock | TableBlock]:
+    ) -> Iterator[RowBlock]:
         texts = lines_of(chunk) if columns.unsure.any() else []
         done, lines = 0, self._lines
         for first, end in [*_ranges(columns.unsure), (len(columns.unsure), 0)]:
             if first > done:
-                batch = columns.batch.slice(done, first - done)
-                yield TableBlock(batch, self._rows + 1, lines.number - self._rows)
+                batch, wanted = columns.batch.slice(done, first - done), self._fields.wanted
+                yield table_block(batch, wanted, self._rows + 1, lines.number - self._rows)
                 self._rows += first - done
                 lines.number += first - done
             yield from self._row_blocks(texts[first:end], report)
@@ -155,8 +165,7 @@ class JsonRows:
     def _row_blocks(self, texts: list[bytes], report: Report) -> Iterator[RowBlock]:
         """The rows of some lines, one by one."""
         self._lines.waiting.extend(texts)
-        for run in row_runs(self._numbered(report)):
-            yield self.block(*run)
+        yield from row_blocks(self._numbered(report), partial(wanted_cells, self._fields.wanted))
 
     def _numbered(self, report: Report) -> Iterator[tuple[int, int, dict[str, Cell]]]:
         for line, raw in self._waiting():
@@ -194,11 +203,6 @@ class JsonRows:
         if mine:
             raise ValueError(f"the lift gives ?{min(mine)} a value, and the row has such a field")
         return cells
-
-    def block(self, places: list[int], numbers: list[int], rows: list[dict[str, Cell]]) -> RowBlock:
-        """Rows with the wanted fields."""
-        wanted = self._fields.wanted
-        return RowBlock(places, numbers, {v: [r.get(v) for r in rows] for v in wanted})
 
 
 def _ranges(unsure: Bools) -> list[tuple[int, int]]:
@@ -301,8 +305,7 @@ class DocumentRows:
 
         Behind text that is no JSON nothing can be read, and one report says so.
         """
-        for run in row_runs(self._numbered(report)):
-            yield self._rows.block(*run)
+        yield from row_blocks(self._numbered(report), partial(wanted_cells, self._fields.wanted))
 
     def _numbered(self, report: Report) -> Iterator[tuple[int, int, dict[str, Cell]]]:
         for number, (line, value, text) in enumerate(self._values(report), 1):

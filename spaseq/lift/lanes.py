@@ -1,36 +1,88 @@
-"""Lanes: the values of a variable in the rows of a block, as an Arrow array with the form of its
-terms.
+"""Columns: the terms of a variable in n rows or solutions.
 
-A lane makes the texts of terms on request only. Values that would make a row bad, and types without
-lanes, are `NotColumns`: then rows are lifted one by one.
+A lane is an Arrow array with the form of its terms, and makes their texts on request only. A few
+rows, such as a pushed one, have lists of texts instead: an array has a fixed cost.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spaseq.compiled.arrays import Float64s, Int8s, Int32s, Int64s
+from spaseq.compiled.arrays import Bools, Float64s, Int8s, Int32s, Int64s
+from spaseq.lift.cells import Items, Wrong, is_term
 from spaseq.lift.row_blocks import TermType, cells
 from spaseq.rdf.columns.term_columns import TextArray
 from spaseq.rdf.terms.number_kinds import DATE_TIME, DOUBLE, EXACT, SHORT, UNKNOWN
-from spaseq.rdf.terms.term import XSD, literal_text, split_literal
+from spaseq.rdf.terms.term import XSD, kind_of, literal_text, split_literal
 
 _FIRST_US, _LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999  # years 1 to 9999
 _EXACT_INTEGER, _SHORT_DECIMAL, _EXACT_POWER = 2**53, 10**15, 22
 _INTEGER = re.compile("0|-?[1-9][0-9]{0,18}")
 _SAMPLE, _FEW_OF_SAMPLE = 512, 64
+_LONG_NUMBER = 64  # bytes of the longest text of a value that is no string, without its datatype
 _ESCAPED = '[\\x00-\\x1f"\\\\\\x7f\\x{fffe}\\x{ffff}]'
 
 
-class NotColumns(Exception):
-    """These rows must be lifted one by one."""
+class _NoLane(Exception):
+    """A value would make its row bad, or the type has no lane."""
+
+
+_POSITIONS = {"literal": 1, "triple": 1, "bnode": 2, "iri": 3}
+
+
+def position_of(text: str) -> int:
+    """The last position that a term can have in a triple, from the object: 1, 2, or 3 for a
+    predicate; 0 if it is no RDF.
+    """
+    return _POSITIONS[kind_of(text)] if is_term(text) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """n terms as a list of their texts, None for unbound."""
+
+    terms: list[str | None]
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def take(self, places: Int64s) -> Listed:
+        """The terms at these places."""
+        return Listed([self.terms[place] for place in places.tolist()])
+
+    def row_texts(self) -> list[str | None]:
+        """The texts [n], None for unbound."""
+        return self.terms
+
+    def bound(self) -> Bools:
+        """The places [n] that are bound."""
+        return np.array([text is not None for text in self.terms], np.bool_)
+
+    def positions(self) -> Int8s | int:
+        """The positions [n] of `position_of`, 0 for unbound; one number if they are the same."""
+        found = [0 if text is None else position_of(text) for text in self.terms]
+        return found[0] if len({*found}) == 1 else np.array(found, np.int8)
+
+    def read(self, reader: Callable[[str], int | None]) -> tuple[Int64s, Bools]:
+        """(numbers [n] that a reader makes of the texts, mask of those that it can read)."""
+        known = {text: None if text is None else reader(text) for text in self.terms}
+        numbers = [known[text] for text in self.terms]
+        return (
+            np.array([number or 0 for number in numbers], np.int64),
+            np.array([number is not None for number in numbers], np.bool_),
+        )
+
+    def is_within(self, size: int) -> bool:
+        """Whether no text is certainly longer than some bytes, escaped."""
+        return all(text is None or len(text) <= 2 * size for text in self.terms)
 
 
 class LaneForm(Enum):
@@ -58,9 +110,40 @@ class Lane:
     def __len__(self) -> int:
         return len(self.values)
 
-    def take(self, rows: Any) -> Lane:
-        """The values at these rows (an Arrow array)."""
-        return Lane(self.form, self.values.take(rows), self.prefix, self.suffix)
+    def take(self, places: Any) -> Lane:
+        """The values at these places (an array of NumPy or Arrow)."""
+        return Lane(self.form, self.values.take(pa.array(places)), self.prefix, self.suffix)
+
+    def bound(self) -> Bools:
+        """The places [n] that are bound."""
+        if not self.values.null_count:
+            return np.ones(len(self), np.bool_)
+        bound: Bools = self.values.is_valid().to_numpy(zero_copy_only=False)
+        return bound
+
+    def positions(self) -> Int8s | int:
+        """The positions [n] of `position_of`, 0 for unbound; one number if they are the same."""
+        if self.form is LaneForm.TEXT:
+            codes, distinct = self.encoded()
+            of_distinct = [*map(position_of, distinct.values.to_pylist()), 0]
+            return np.array(of_distinct, np.int8)[codes]
+        kind = 3 if self.form is LaneForm.IRI else 1
+        return self.bound() * np.int8(kind) if self.values.null_count else kind
+
+    def read(self, reader: Callable[[str], int | None]) -> tuple[Int64s, Bools]:
+        """(numbers [n] that a reader makes of the texts, mask of those that it can read)."""
+        codes, distinct = self.encoded()
+        numbers, readable = Listed([*distinct.texts().to_pylist(), None]).read(reader)
+        return numbers[codes], readable[codes]
+
+    def is_within(self, size: int) -> bool:
+        """Whether no text is certainly longer than some bytes, escaped."""
+        values = self.values
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary
+        if self.form not in (LaneForm.TEXT, LaneForm.STRING) and not is_text(values.type):
+            return size >= _LONG_NUMBER
+        return (pc.max(pc.binary_length(values)).as_py() or 0) <= size
 
     def encoded(self) -> tuple[Int32s, Lane]:
         """(codes [n], -1 for null; the distinct values)."""
@@ -95,11 +178,11 @@ class Lane:
                 values = values.cast(pa.timestamp("us"))
         return pa.array(cells(values), pa.large_string())
 
-    def row_texts(self) -> list[str]:
-        """The texts [n] of the terms, each distinct one made once; no value may be null."""
+    def row_texts(self) -> list[str | None]:
+        """The texts [n] of the terms, each distinct one made once; None for unbound."""
         codes, distinct = self.encoded()
-        texts: list[str] = distinct.texts().take(pa.array(codes)).to_pylist()
-        return texts
+        texts = [*distinct.texts().to_pylist(), None]
+        return [texts[code] for code in codes.tolist()]
 
     def numbers(self) -> tuple[Float64s, Int8s]:
         """(values [n], kinds [n]) of terms without nulls as float64."""
@@ -209,19 +292,48 @@ def is_text(kind: Any) -> bool:
     return bool(t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind))
 
 
-def lane_of(column: Any, compared: bool = True, is_utf8: bool = False) -> Lane:
-    """The lane of a field's Arrow array; `compared` says that its codes may be needed.
+Column: TypeAlias = "Lane | Listed"
 
-    `is_utf8` says that its strings are known to be valid.
 
-    Raises:
-        NotColumns: a value would make its row bad, or the type has no lane.
+def column_of_texts(texts: Sequence[str | None], lanes: bool) -> Column:
+    """Terms as a lane, or as a list."""
+    if not lanes:
+        return Listed([*texts])
+    return Lane(LaneForm.TEXT, _with_dictionary(pa.array(texts, pa.large_string())))
+
+
+def field_column(
+    values: Any, lanes: bool, compared: bool = True, is_utf8: bool = False
+) -> tuple[Column, dict[int, str]]:
+    """(column of a field, by row the reason why its value is no term).
+
+    Args:
+        values: an Arrow array, or a list of cells.
+        lanes: whether a list becomes a lane.
+        compared: whether codes may be needed.
+        is_utf8: whether strings in an array are known to be valid.
     """
+    if not isinstance(values, list):
+        try:
+            return _lane_of(values, compared, is_utf8), {}
+        except _NoLane:
+            values = cells(values)
+    wrong = {row: _wrong(c) for row, c in enumerate(values) if isinstance(c, Wrong | Items)}
+    if wrong:
+        values = [None if row in wrong else cell for row, cell in enumerate(values)]
+    return column_of_texts(values, lanes), wrong
+
+
+def _wrong(cell: Wrong | Items) -> str:
+    return cell.reason if isinstance(cell, Wrong) else "a list is no term"
+
+
+def _lane_of(column: Any, compared: bool, is_utf8: bool) -> Lane:
     t, kind = pa.types, column.type
     if isinstance(kind, TermType):
         return Lane(LaneForm.TEXT, column.storage)
     if isinstance(kind, pa.BaseExtensionType):
-        raise NotColumns
+        raise _NoLane
     if t.is_dictionary(kind):
         return _dictionary(column)
     if is_text(kind):
@@ -237,14 +349,14 @@ def lane_of(column: Any, compared: bool = True, is_utf8: bool = False) -> Lane:
         return Lane(LaneForm.DECIMAL, column)
     if t.is_timestamp(kind):
         return Lane(LaneForm.MOMENT, _microseconds(column))
-    raise NotColumns
+    raise _NoLane
 
 
 def _text(column: Any) -> Any:
     try:
         column.validate(full=True)  # files may hold bytes that are no UTF-8
     except pa.ArrowInvalid:
-        raise NotColumns from None
+        raise _NoLane from None
     return column.cast(pa.large_string())
 
 
@@ -259,13 +371,13 @@ def _cast(column: Any, kind: Any) -> Any:
     try:
         return column.cast(kind)
     except pa.ArrowInvalid:
-        raise NotColumns from None
+        raise _NoLane from None
 
 
 def _dictionary(column: Any) -> Lane:
     values = column.dictionary
     if not is_text(values.type):
-        raise NotColumns
+        raise _NoLane
     texts = _text(values)
     unique = texts.dictionary_encode()
     if texts.null_count or len(unique.dictionary) < len(texts):
@@ -283,7 +395,7 @@ def times_of(column: Any) -> Int64s:
     """
     try:
         microseconds = _microseconds(column)
-    except NotColumns:
+    except _NoLane:
         microseconds = None
     if microseconds is None or microseconds.null_count:
         raise OSError("the statistics of a column of times are wrong")
@@ -303,11 +415,11 @@ def _microseconds(column: Any) -> Any:
         if unit in ("s", "ms"):
             numbers = pc.multiply_checked(numbers, 1_000_000 if unit == "s" else 1_000)
     except pa.ArrowInvalid:
-        raise NotColumns from None
+        raise _NoLane from None
     if unit == "ns":
         whole = numbers.fill_null(0).to_numpy(zero_copy_only=False) // 1_000
         numbers = pa.array(whole, mask=numbers.is_null().to_numpy(zero_copy_only=False))
     extremes = pc.min_max(numbers).as_py()
     if extremes["min"] is not None and (extremes["min"] < _FIRST_US or extremes["max"] > _LAST_US):
-        raise NotColumns
+        raise _NoLane
     return numbers

@@ -6,7 +6,7 @@ casts to numbers read a comma.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -15,7 +15,7 @@ from spaseq.algebra.nodes import PatternTerm
 from spaseq.expr.casts import CASTS
 from spaseq.lang import ast
 from spaseq.lang.variables import rewritten, walk
-from spaseq.rdf.inputs.stream_options import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.terms.term import XSD, iri_text
 from spaseq.records import record
 
@@ -248,22 +248,21 @@ class LostValue:
         )
 
 
-def lost_values(
-    lost: Mapping[tuple[str, str], Mapping[int, str]], bad: Collection[int]
-) -> Iterator[LostValue]:
-    """The values that casts lose in rows that are not bad; `lost` has terms, by row, of (field,
-    datatype).
-    """
-    for (field, datatype), texts in lost.items():
-        rows = sorted(texts.keys() - bad)
-        if rows:
-            yield LostValue(field, datatype, rows[0], shown_term(texts[rows[0]]), len(rows))
+OnBadRow = Callable[[int, str, "LostValue | None"], None]
+"""Called with the line or number of a bad row, and the reason.
+
+With a lost value the row is an event, without the result of a cast.
+"""
 
 
-def bad_row(file: str, line: int | None, reason: str, lost: LostValue | None) -> BadInput:
-    """The report of a row that is bad, or that lost a value."""
-    counted = None if lost is None else (lost.field, lost.count)
-    return BadInput(file, line, reason, lost=counted)
+def row_reports(name: Callable[[int], tuple[str, int | None]], on_bad: OnBad) -> OnBadRow:
+    """Reports rows that are bad, or lost a value; `name` gives (file, line) of a line."""
+
+    def report(line: int, reason: str, lost: LostValue | None) -> None:
+        counted = None if lost is None else (lost.field, lost.count)
+        on_bad(BadInput(*name(line), reason, lost=counted))
+
+    return report
 
 
 @record

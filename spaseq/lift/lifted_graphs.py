@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from math import prod
 from typing import Any, TypeVar
@@ -19,8 +19,9 @@ from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.lang import ast
 from spaseq.lift.lane_terms import LaneTerms, SharedTexts
 from spaseq.lift.lanes import Lane
-from spaseq.rdf.columns.event_batch import EventBatch, GraphNames
+from spaseq.rdf.columns.event_batch import EventBatch, EventNames, GraphNames
 from spaseq.rdf.columns.solution_batch import repeated_rows
+from spaseq.rdf.columns.term_tables import ListedTerms
 
 MOST_WAYS = 16
 """A pattern with more ways is evaluated on triples."""
@@ -137,7 +138,6 @@ class LiftedGraphs:
         constants = [t for t in terms if isinstance(t, str)]
         self.terms = LaneTerms(constants, {name: lanes[name] for name in names}, texts)
         self._bound = frozenset(names)
-        self._may_repeat = len({t[1] for t in template}) < len(self.template)
         self._memory: dict[object, Any] = {}
 
     def remembered(self, key: object, make: Callable[[], T]) -> T:
@@ -174,24 +174,72 @@ class LiftedGraphs:
 
     def triples(self, rows: Indices | Int64s | None) -> tuple[Int64s, Int32s, Int32s, Int32s]:
         """(start, s, p, o) of the graphs of some rows, None for all; without repetitions."""
-        size, number = self.size if rows is None else len(rows), len(self.template)
-        matrix = [np.empty((size, number), np.int32) for _ in range(3)]
-        valid = np.ones((size, number), np.bool_)
-        for index, (triple, has_triple) in enumerate(zip(self.template, self.valid, strict=True)):
-            for column, term in zip(matrix, triple, strict=True):
-                codes = self.codes(term)
-                column[:, index] = codes if rows is None else codes[rows]
-            if has_triple is not None:
-                valid[:, index] = has_triple if rows is None else has_triple[rows]
-        start = np.zeros(size + 1, np.int64)
-        np.cumsum(valid.sum(axis=1), out=start[1:])
-        s, p, o = (column.ravel() if valid.all() else column[valid] for column in matrix)
-        if self._may_repeat:
-            twice = repeated_rows(start, s, p, o)
-            if len(twice):
-                s, p, o = (np.delete(column, twice) for column in (s, p, o))
-                start = start - np.searchsorted(twice, start)
-        return start, s, p, o
+        size, at = (self.size, slice(None)) if rows is None else (len(rows), rows)
+        masks = [None if mask is None else mask[at] for mask in self.valid]
+        codes = partial(self._codes_of, at)
+        return event_triples(self.template, codes, masks, np.arange(size), size)
+
+    def _codes_of(self, at: Any, term: PatternTerm) -> Int32s:
+        codes: Int32s = self.codes(term)[at]
+        return codes
+
+
+def event_triples(
+    template: Sequence[Triple],
+    codes: Callable[[PatternTerm], Int32s],
+    masks: Sequence[Bools | None],
+    owner: Int64s,
+    events: int,
+) -> tuple[Int64s, Int32s, Int32s, Int32s]:
+    """(start [events + 1], s, p, o) of the triples of events, without repetitions.
+
+    `owner` [m] is the event of each solution, ascending but for -1, which is none. `codes` gives
+    the codes [m] of a term, `masks` the solutions [m] that have a triple (None: all).
+    """
+    if not template:
+        none = np.empty(0, np.int32)
+        return np.zeros(events + 1, np.int64), none, none, none
+    size = len(template)
+    columns = [np.array([codes(t[i]) for t in template]).T.ravel() for i in range(3)]
+    owners, valid = np.repeat(owner, size), owner >= 0
+    if not valid.all() or any(mask is not None for mask in masks):
+        kept = np.array([valid if mask is None else valid & mask for mask in masks]).T.ravel()
+        owners, *columns = (column[kept] for column in (owners, *columns))
+    start = np.zeros(events + 1, np.int64)
+    np.cumsum(np.bincount(owners, minlength=events), out=start[1:])
+    predicates = {triple[1] for triple in template if isinstance(triple[1], str)}
+    if len(predicates) < size or (owner[1:] == owner[:-1]).any():
+        twice = repeated_rows(start, *columns)
+        if len(twice):
+            columns = [np.delete(column, twice) for column in columns]
+            start = start - np.searchsorted(twice, start)
+    s, p, o = columns
+    return start, s, p, o
+
+
+def united(batches: Sequence[EventBatch]) -> EventBatch:
+    """The events of several batches as one batch."""
+    codes: dict[str, int] = {}
+    coded = [
+        np.array([codes.setdefault(t, len(codes)) for t in b.terms], np.int32) for b in batches
+    ]
+    s, p, o = (
+        np.concatenate([code[getattr(b, name)] for b, code in zip(batches, coded, strict=True)])
+        for name in "spo"
+    )
+    sizes = np.concatenate([np.diff(b.start) for b in batches])
+    return EventBatch(
+        batches[0].stream,
+        np.concatenate([b.time for b in batches]),
+        np.concatenate([b.k for b in batches]),
+        EventNames.concat([b.graph.read(np.arange(len(b))) for b in batches]),
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+        s,
+        p,
+        o,
+        ListedTerms([*codes]),
+        filtered=sum(b.filtered for b in batches),
+    )
 
 
 class LiftedEvents(EventBatch):

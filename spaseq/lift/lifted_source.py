@@ -10,17 +10,21 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
+
 from spaseq import thresholds
 from spaseq.algebra.nodes import Pattern
 from spaseq.compiled.mode import interpreted
 from spaseq.errors import InputError
-from spaseq.lift.lift_plan import LiftPlan, LostValue, bad_row
-from spaseq.lift.lifted_events import EventMaker, LiftedBatch
+from spaseq.lift.cells import Cell
+from spaseq.lift.lift_plan import LiftPlan, row_reports
+from spaseq.lift.lifted_events import EventMaker
 from spaseq.lift.pruned_lifts import pruned
 from spaseq.lift.python_rows import arrow_table, dict_blocks
-from spaseq.lift.row_blocks import FilteredRows, RowBlock, TableBlock, TimedRows
+from spaseq.lift.row_blocks import RowBlock, joined, table_block, table_variables
 from spaseq.lift.row_groups import asked_rows
 from spaseq.lift.table_files import TableFile, check_names, table_files
+from spaseq.lift.template_graphs import LiftedBatch
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
 from spaseq.sources.base import Source, Split
@@ -110,26 +114,19 @@ class LiftedFiles(LiftedSource):
             yield from self._of_file(file, maker, on_bad)
 
     def _of_file(self, file: TableFile, maker: EventMaker, on_bad: OnBad) -> Iterator[LiftedBatch]:
-        columns = not interpreted() and maker.makes_columns
         limits, plan = self.options.limits, self.plan
         asked = None
-        if maker.makes_columns:
+        if maker.is_usual:
             plan = pruned(plan, self.options.predicates, file.known_fields(limits))
             maker = maker.of_part(plan)
             if self.patterns is not None and not self.types:
                 asked = asked_rows(self.patterns, plan)
-        for block in file.blocks(plan, limits, on_bad, columns, asked):
-            if isinstance(block, FilteredRows | TimedRows):
+        report = row_reports(lambda line: (file.path, line), on_bad)
+        for block in file.blocks(plan, limits, on_bad, not interpreted(), asked):
+            if isinstance(block, RowBlock):
+                yield maker.lifted(block, report)
+            else:
                 yield maker.without(block)
-                continue
-            lines = block.lines
-
-            def report(
-                row: int, reason: str, lost: LostValue | None, lines: Sequence[int] = lines
-            ) -> None:
-                on_bad(bad_row(file.path, lines[row], reason, lost))
-
-            yield from maker.lifted(block, report)
 
 
 OF_PROGRAM = "rows of the program"
@@ -145,22 +142,16 @@ class _RowSource(LiftedSource):
 
     def open(self, on_bad: OnBad, split: Split | None = None) -> Iterator[EventBatch]:
         maker = self.numbered_maker()
-        for item in self.items(not interpreted() and maker.makes_columns):
+        report = row_reports(lambda line: (OF_PROGRAM, line), on_bad)
+        for item in self.items(not interpreted()):
             if isinstance(item, BadInput):
                 on_bad(item)
                 continue
-            lines = item.lines
+            events = maker.lifted(item, report).events
+            if len(events) or events.filtered:
+                yield events
 
-            def report(
-                row: int, reason: str, lost: LostValue | None, lines: Sequence[int] = lines
-            ) -> None:
-                on_bad(bad_row(OF_PROGRAM, lines[row], reason, lost))
-
-            for batch in maker.lifted(item, report):
-                if len(batch.events) or batch.events.filtered:
-                    yield batch.events
-
-    def items(self, columns: bool = False) -> Iterator[RowBlock | TableBlock | BadInput]:
+    def items(self, columns: bool = False) -> Iterator[RowBlock | BadInput]:
         """Blocks of rows, and the rows that are bad already; with `columns`, dicts are tables."""
         raise NotImplementedError
 
@@ -176,7 +167,7 @@ class LiftedRows(_RowSource):
         if table is not None:
             self._check_schema(table.schema)
 
-    def items(self, columns: bool = False) -> Iterator[RowBlock | TableBlock | BadInput]:
+    def items(self, columns: bool = False) -> Iterator[RowBlock | BadInput]:
         table = self._table()
         if table is not None:
             yield from self._of_table(table)
@@ -197,35 +188,36 @@ class LiftedRows(_RowSource):
         path = directory / f"{uuid4().hex}.rows"
         with path.open("wb") as file:
             for item in self.items():
-                rows = item.rows(self.plan.fields.wanted) if isinstance(item, TableBlock) else item
-                SafePickler(file).dump(rows)
+                SafePickler(file).dump(item if isinstance(item, BadInput) else _stored(item))
         return StoredRows(self.options, self.plan, self.types, str(path))
 
     def _table(self) -> Any:
         return None if isinstance(self.data, list | tuple) else arrow_table(self.data)
 
     def _check_schema(self, schema: Any) -> None:
-        from spaseq.lift.row_blocks import table_variables
-
         check_names(f"stream <{self.iri}>: the table", table_variables(schema), self.plan.fields)
 
-    def _of_table(self, table: Any) -> Iterator[TableBlock]:
-        from spaseq.lift.row_blocks import joined
-
+    def _of_table(self, table: Any) -> Iterator[RowBlock]:
         self._check_schema(table.schema)
         number = 1
         batches = table.to_batches() if hasattr(table, "to_batches") else table
         for whole in joined(batches):
             for first in range(0, len(whole), thresholds.current.table_rows):
-                block = TableBlock(whole.slice(first, thresholds.current.table_rows), number)
+                part = whole.slice(first, thresholds.current.table_rows)
+                block = table_block(part, self.plan.fields.wanted, number)
                 number += len(block)
                 yield block
+
+
+def _stored(block: RowBlock) -> tuple[list[int], list[int], dict[str, list[Cell]]]:
+    """A block as plain values."""
+    columns = {name: block.cells(name) for name in block.columns}
+    return block.lines.tolist(), block.numbers.tolist(), columns
 
 
 class _RowUnpickler(SafeUnpickler):
     classes = frozenset(
         {
-            ("spaseq.lift.row_blocks", "RowBlock"),
             ("spaseq.lift.cells", "Wrong"),
             ("spaseq.lift.cells", "Items"),
             ("spaseq.rdf.inputs.stream_options", "BadInput"),
@@ -239,11 +231,14 @@ class StoredRows(_RowSource):
 
     path: str
 
-    def items(self, columns: bool = False) -> Iterator[RowBlock | TableBlock | BadInput]:
+    def items(self, columns: bool = False) -> Iterator[RowBlock | BadInput]:
         with open(self.path, "rb") as file:
             while True:
                 try:
-                    item: RowBlock | BadInput = _RowUnpickler(file).load()
+                    item = _RowUnpickler(file).load()
                 except EOFError:
                     return
+                if not isinstance(item, BadInput):
+                    lines, numbers, cells = item
+                    item = RowBlock(np.array(lines), np.array(numbers), cells)
                 yield item

@@ -14,7 +14,6 @@ from spaseq.lift.lift_plan import LostValue
 from spaseq.lift.lifted import text_of
 from spaseq.lift.lifted_events import EventMaker
 from spaseq.lift.python_rows import dict_blocks
-from spaseq.lift.row_blocks import RowBlock
 from spaseq.lift.template_graphs import NO_TIME
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -87,9 +86,9 @@ class RowLifter:
         try:
             for block in dict_blocks(rows, self._plan.fields, _refuse, first, columns=True):
                 start = block.lines[0] - first
-                for made in self._maker.lifted(block, _refused_row):
-                    times[start + made.rows] = made.events.time
-                    batches.append(made.events)
+                made = self._maker.lifted(block, _refused_row)
+                times[start + made.rows] = made.events.time
+                batches.append(made.events)
         except (InputError, UsageError):
             self.return_to(position)
             return None
@@ -108,9 +107,8 @@ class RowLifter:
         if not isinstance(row, Mapping):
             raise UsageError(f"a lifted stream has rows that are dicts, not {type(row).__name__}")
         for block in dict_blocks([row], self._plan.fields, _refuse, self.rows + 1):
-            assert isinstance(block, RowBlock)
             times = None if time is None else np.array([time], np.int64)
-            batch = self._maker.events(block, _refused_row, times).events
+            batch = self._maker.lifted(block, _refused_row, times).events
             order = np.argsort(batch.time, kind="stable")
             return [_event(batch, event) for event in order.tolist()]
         raise AssertionError("a row is a block, or bad")
@@ -128,7 +126,7 @@ def _refuse(number: int, reason: str, text: str) -> NoReturn:
     raise InputError(f"a bad row: {reason}")
 
 
-def _refused_row(row: int, reason: str, lost: LostValue | None) -> None:
+def _refused_row(line: int, reason: str, lost: LostValue | None) -> None:
     if lost is None:
         raise InputError(f"a bad row: {reason}")
     warn_once(BadInput("pushed rows", None, reason, lost=(lost.field, lost.count)))

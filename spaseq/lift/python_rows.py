@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import islice
@@ -10,6 +10,7 @@ from types import NoneType
 from typing import Any, cast
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 
 from spaseq import thresholds
@@ -19,7 +20,7 @@ from spaseq.expr.temporal import Duration, write_duration
 from spaseq.lift.cells import Cell, Items, Wrong, has_surrogate, variable_of
 from spaseq.lift.json_rows import OBJECT, Flattening, element
 from spaseq.lift.lift_plan import Fields
-from spaseq.lift.row_blocks import RowBlock, TableBlock, term_array
+from spaseq.lift.row_blocks import Report, RowBlock, table_block, term_array, wanted_cells
 from spaseq.rdf.terms.term import XSD, literal_text
 
 _MOST_BITS = 13_000  # of integers, which Python writes in up to 4,300 digits
@@ -151,14 +152,12 @@ def _column(values: list[Any]) -> Any | None:
     return term_array(pa.array(cells, pa.large_string()))
 
 
-Report = Callable[[int, str, str], None]
-
 _SHOWN = 300
 
 
 def dict_blocks(
     rows: Iterable[object], fields: Fields, report: Report, first: int = 1, columns: bool = False
-) -> Iterator[RowBlock | TableBlock]:
+) -> Iterator[RowBlock]:
     """Rows that are dicts as blocks; a missing field is unbound. `first` is the first one's number.
 
     With `columns`, rows become tables, as far as they can.
@@ -173,7 +172,7 @@ def dict_blocks(
         if columns and len(some) >= thresholds.current.lifted_rows:
             table = dict_table(some, fields)
         if table is not None:
-            yield TableBlock(table, first)
+            yield table_block(table, fields.wanted, first)
         else:
             yield from _row_block(some, fields, flatten, report, first)
         first += len(some)
@@ -200,7 +199,8 @@ def _row_block(
         places.append(number)
         kept.append(cells)
     if places:
-        yield RowBlock(places, places, {v: [r.get(v) for r in kept] for v in fields.wanted})
+        numbers = np.array(places, np.int64)
+        yield RowBlock(numbers, numbers, wanted_cells(fields.wanted, kept))
 
 
 def _shown(row: object) -> str:

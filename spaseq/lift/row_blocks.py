@@ -1,19 +1,20 @@
 """Rows from readers: lines of texts, in chunks and one by one, and blocks of consecutive rows.
 
-A block has cells, tables, or unread rows. Arrow tables and Parquet are columns of cells, by type
-(docs/lift.md#types). Fields whose values have several types are columns of N-Triples texts.
+A block has lists of cells, Arrow arrays, or unread rows. Arrays are cells by their types
+(docs/lift.md#types). Fields whose values have several types are arrays of N-Triples texts.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import islice
 from typing import IO, Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -113,17 +114,10 @@ def _one_batch(batches: list[Any]) -> list[Any]:
         return batches
 
 
-def batch_columns(batch: Any, wanted: frozenset[str]) -> dict[str, list[Cell]]:
-    """The cells of a record batch's wanted fields."""
-    out: dict[str, list[Cell]] = {}
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        _add(variable_of(name), column, wanted, out)
-    return out
-
-
-def _add(name: str, column: Any, wanted: frozenset[str] | None, out: dict[str, list[Cell]]) -> None:
+def _add(name: str, column: Any, wanted: frozenset[str] | None, out: dict[str, Any]) -> None:
+    """Add the arrays of the wanted fields in a column (None: all)."""
     if wanted is None or name in wanted:
-        out[name] = cells(column)
+        out[name] = column
     if pa.types.is_struct(column.type):
         for number, inner in enumerate(column.flatten()):
             _add(name + inner_name(column.type.field(number).name), inner, wanted, out)
@@ -163,9 +157,10 @@ def _is_list(kind: Any) -> bool:
 
 
 def _lists(column: Any) -> list[Cell]:
-    parts: dict[str, list[Cell]] = {}
+    parts: dict[str, Any] = {}
     _add("", pc.list_flatten(column), None, parts)
-    elements = [dict(zip(parts, row, strict=True)) for row in zip(*parts.values(), strict=True)]
+    rows = zip(*map(cells, parts.values()), strict=True)
+    elements = [dict(zip(parts, row, strict=True)) for row in rows]
     out: list[Cell] = []
     first = 0
     for length in pc.list_value_length(column).to_pylist():
@@ -307,12 +302,22 @@ class TextLines:
         self.number -= len(lines)
 
 
-def row_runs(rows: Iterable[tuple[int, int, R]]) -> Iterator[tuple[list[int], list[int], list[R]]]:
-    """(lines, numbers, rows) of the rows of each block, given (line, number, row) of each row."""
+def row_blocks(
+    rows: Iterable[tuple[int, int, R]], columns: Callable[[list[R]], Mapping[str, Any]]
+) -> Iterator[RowBlock]:
+    """Blocks of rows, given (line, number, row) of each row; `columns` are the fields of rows."""
     remaining = iter(rows)
     while some := [*islice(remaining, thresholds.current.block_rows)]:
-        lines, numbers, kept = map(list, zip(*some, strict=True))
-        yield lines, numbers, kept
+        lines, numbers, kept = zip(*some, strict=True)
+        places = np.array((lines, numbers), np.int64)
+        yield RowBlock(places[0], places[1], columns([*kept]))
+
+
+def wanted_cells(
+    wanted: frozenset[str], rows: Sequence[Mapping[str, Cell]]
+) -> dict[str, list[Cell]]:
+    """The wanted fields of rows; a missing one is unbound."""
+    return {name: [row.get(name) for row in rows] for name in wanted}
 
 
 def lines_of(chunk: bytes) -> list[bytes]:
@@ -326,49 +331,38 @@ def lines_of(chunk: bytes) -> list[bytes]:
 class RowBlock:
     """n consecutive rows of one file: the fields that the lift wants and the rows have.
 
+    A field of a table is an Arrow array, which is lifted as a lane; else it is a list of cells.
     `lines` are the places for reports: lines of a text, from 1, and otherwise numbers of rows.
+    `is_utf8` says that all strings of arrays are known to be valid.
     """
 
-    lines: list[int]  # [n]
-    numbers: list[int]  # [n] the row's number in its file, from 1
-    columns: dict[str, list[Cell]]  # [n] each
+    lines: Int64s  # [n]
+    numbers: Int64s  # [n] the row's number in its file, from 1
+    columns: Mapping[str, Any]  # [n] each
+    is_table: bool = False
+    is_utf8: bool = False
 
     def __len__(self) -> int:
         return len(self.lines)
 
+    def cells(self, name: str) -> list[Cell]:
+        """The cells of a field."""
+        values = self.columns[name]
+        return values if isinstance(values, list) else cells(values)
 
-@dataclass(frozen=True, slots=True)
-class TableBlock:
-    """Consecutive rows of a table; `first` is the number of the first one.
 
-    In a text, that is on the line `first + above`, and each row has one line. `is_utf8` says that
-    all strings are known to be valid.
+def table_block(
+    batch: Any, wanted: frozenset[str], first: int, above: int = 0, is_utf8: bool = False
+) -> RowBlock:
+    """The rows of a record batch; `first` is the number of the first one.
+
+    In a text, that is on the line `first + above`, and each row has one line.
     """
-
-    batch: Any  # Arrow record batch
-    first: int
-    above: int = 0
-    is_utf8: bool = False
-
-    def __len__(self) -> int:
-        return len(self.batch)
-
-    @property
-    def lines(self) -> range:
-        """The places of the rows for reports: their lines, or their numbers."""
-        first = self.first + self.above
-        return range(first, first + len(self))
-
-    def part(self, start: int, rows: int) -> TableBlock:
-        """At most `rows` rows from the row `start` on."""
-        part = self.batch.slice(start, rows)
-        return TableBlock(part, self.first + start, self.above, self.is_utf8)
-
-    def rows(self, wanted: frozenset[str]) -> RowBlock:
-        """The rows with cells for the wanted fields."""
-
-        numbers = [*range(self.first, self.first + len(self))]
-        return RowBlock([*self.lines], numbers, batch_columns(self.batch, wanted))
+    columns: dict[str, Any] = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        _add(variable_of(name), column, wanted, columns)
+    numbers = np.arange(first, first + len(batch), dtype=np.int64)
+    return RowBlock(numbers + above, numbers, columns, True, is_utf8)
 
 
 @dataclass(frozen=True, slots=True)

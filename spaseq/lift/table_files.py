@@ -19,7 +19,16 @@ from spaseq.lift.delimited_rows import DelimitedRows
 from spaseq.lift.json_rows import DocumentRows, JsonRows, is_document
 from spaseq.lift.lift_plan import ROW_NUMBER, Fields, LiftPlan
 from spaseq.lift.pruned_lifts import KnownFields, known_fields, longest_harmless, surely_timed
-from spaseq.lift.row_blocks import FilteredRows, Report, RowBlock, TableBlock, TimedRows
+from spaseq.lift.row_blocks import (
+    FilteredRows,
+    Report,
+    RowBlock,
+    TimedRows,
+    joined,
+    table_block,
+    table_variables,
+    wanted_columns,
+)
 from spaseq.lift.row_groups import AskedRows, GroupUse, row_group_runs
 from spaseq.limits import Limits
 from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT, CsvDialect
@@ -128,7 +137,7 @@ class TableFile:
         on_bad: OnBad,
         columns: bool = False,
         asked: AskedRows | None = None,
-    ) -> Iterator[RowBlock | TableBlock | FilteredRows | TimedRows]:
+    ) -> Iterator[RowBlock | FilteredRows | TimedRows]:
         """The rows as blocks; bad rows are reported.
 
         With `columns`, JSON lines become columns where possible. If there are `asked` rows, Parquet
@@ -167,8 +176,6 @@ class TableFile:
         elif self.format in TEXT_FORMATS:
             self._opened(limits).close()
         else:
-            from spaseq.lift.row_blocks import table_variables
-
             with closing(_OpenTable(self)) as table:
                 check_names(self.path, table_variables(table.schema), plan.fields)
 
@@ -208,7 +215,7 @@ class TableFile:
 
     def _text_blocks(
         self, data: IO[bytes], plan: LiftPlan, limits: Limits, report: Report, columns: bool
-    ) -> Iterator[RowBlock | TableBlock]:
+    ) -> Iterator[RowBlock]:
         fields = plan.fields
         if self.format is TableFormat.JSON and is_document(data):
             yield from DocumentRows(data, fields, limits).blocks(report)
@@ -227,9 +234,7 @@ class TableFile:
 
     def _table_blocks(
         self, plan: LiftPlan, known: KnownFields, asked: AskedRows | None
-    ) -> Iterator[TableBlock | FilteredRows | TimedRows]:
-        from spaseq.lift.row_blocks import table_variables
-
+    ) -> Iterator[RowBlock | FilteredRows | TimedRows]:
         with closing(_OpenTable(self)) as table:
             check_names(self.path, table_variables(table.schema), plan.fields)
             number = 1 + table.rows_before()
@@ -237,7 +242,7 @@ class TableFile:
                 if isinstance(batch, FilteredRows | TimedRows):
                     yield batch
                 else:
-                    yield TableBlock(batch, number)
+                    yield table_block(batch, plan.fields.wanted, number)
                 number += len(batch)
 
 
@@ -283,8 +288,6 @@ class _OpenTable:
         self, plan: LiftPlan, known: KnownFields, asked: AskedRows | None = None
     ) -> Iterator[Any]:
         """Record batches of at most `table_rows` rows, and rows that need not be read."""
-        from spaseq.lift.row_blocks import joined, wanted_columns
-
         columns = wanted_columns(self.schema, plan.fields.wanted)
         if self._parquet:
             yield from self._row_groups(plan, known, asked, columns)
@@ -311,7 +314,6 @@ class _OpenTable:
         self, plan: LiftPlan, known: KnownFields, asked: AskedRows | None, columns: list[str]
     ) -> Iterator[Any]:
         from spaseq.lift.lanes import times_of
-        from spaseq.lift.row_blocks import wanted_columns
 
         time = None if asked is None else surely_timed(plan, known)
         numbers = self._file.row_groups(self._reader.metadata.num_row_groups)

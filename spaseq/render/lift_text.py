@@ -51,9 +51,9 @@ def _of_gpm(plan: QueryPlan, gpm: GpmPlan, lift: LiftPlan) -> str:
     """How a GPM is evaluated over the rows of a lift."""
     if not plan.patterns.evaluation.virtual:
         return "triples are made: the rule virtual-triples is disabled"
-    reason = _by_rows(lift)
+    reason = _at_once(lift)
     if reason is not None:
-        return f"rows are lifted one by one: {reason}"
+        return f"triples are made: {reason}"
     template = [t.terms for t in lift.template if t.inside]
     words = []
     for part in _parts(gpm.core):
@@ -75,8 +75,8 @@ def _of_gpm(plan: QueryPlan, gpm: GpmPlan, lift: LiftPlan) -> str:
     return "; ".join(dict.fromkeys(words)) or "reads no triple"
 
 
-def _by_rows(lift: LiftPlan) -> str | None:
-    """Why rows are lifted one by one; None if the lift does not need it."""
+def _at_once(lift: LiftPlan) -> str | None:
+    """Why a lift makes the triples of all events; None if it makes them on demand."""
     if not all(isinstance(e, ast.Bind | ast.Filter) for e in lift.elements):
         return "UNNEST or VALUES"
     terms = [term for t in lift.template for term in t.terms]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from spaseq.lift.cells import field_types
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted_source import LiftedFiles
+from spaseq.lift.row_blocks import RowBlock
 from spaseq.rdf.inputs.stream_options import BadInput, StreamOptions
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -45,6 +47,12 @@ def lifted(path: Path, lift: str, types: str = "") -> tuple[list[Event], list[Ba
             )
             events.append((found.graph[i], time, triples))
     return events, bad
+
+
+def as_lists(block: RowBlock) -> RowBlock:
+    """The rows of a table as lists of cells, as few rows have them."""
+    columns = {name: block.cells(name) for name in block.columns}
+    return replace(block, columns=columns, is_table=False)
 
 
 def objects(

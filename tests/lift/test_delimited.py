@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from spaseq.errors import InputError
 from spaseq.lift.delimited_rows import DelimitedRows
-from spaseq.lift.row_blocks import RowBlock
 from spaseq.limits import DEFAULT_LIMITS
 from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT
 from tests.lift.lifting import integer, lift_of, objects, typed
@@ -70,9 +69,8 @@ def test_blocks_read_as_columns_have_the_rows_that_are_read_one_by_one(examples:
             bad.append((line, reason, text))
 
         for block in own.blocks(wanted, report):
-            each = block if isinstance(block, RowBlock) else block.rows(wanted)
-            columns = (each.columns["p"], each.columns["q"])
-            found += zip(each.lines, each.numbers, *columns, strict=True)
+            columns = (block.cells("p"), block.cells("q"))
+            found += zip(block.lines, block.numbers, *columns, strict=True)
         return [found, bad]
 
     @settings(max_examples=examples, deadline=None, database=None)
@@ -240,3 +238,11 @@ def test_many_lines_in_one_cell_take_linear_time(tmp_path: Path) -> None:
     cell = '""\n' * 200_000
     found, bad = objects(file(tmp_path, f'a\n"{cell}"\n'), lift_of(":r :v ?a"))
     assert len(found[0][0]) > 200_000 and not bad
+
+
+def test_a_cell_that_cannot_be_cast_among_others(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("v\n" + "".join(f"{'x' if i == 7 else i}\n" for i in range(40)))
+    found, bad = objects(path, lift_of(":s :v ?v"), "v=integer")
+    assert bad == [(9, 'field v: "x" is no xsd:integer')]
+    assert found == [[integer(i)] for i in range(40) if i != 7]

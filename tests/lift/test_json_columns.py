@@ -15,7 +15,7 @@ from spaseq.lift.cells import Cell
 from spaseq.lift.json_columns import JsonScanner
 from spaseq.lift.json_rows import JsonRows
 from spaseq.lift.lift_plan import Fields
-from spaseq.lift.row_blocks import TableBlock
+from spaseq.lift.row_blocks import table_block
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from tests.lift.lifting import integer, typed
 from tests.sizes import sizes
@@ -31,9 +31,10 @@ def read(text: bytes, scanner: JsonScanner | None, limits: Limits = DEFAULT_LIMI
     rows = []
     lines = JsonRows(io.BufferedReader(io.BytesIO(text)), FIELDS, limits, scanner)  # type: ignore[arg-type]
     for block in lines.blocks(lambda *report: reports.append(report)):
-        found = block.rows(WANTED) if isinstance(block, TableBlock) else block
-        for place, (line, number) in enumerate(zip(found.lines, found.numbers, strict=True)):
-            cells = {name: column[place] for name, column in found.columns.items()}
+        columns = {name: block.cells(name) for name in block.columns}
+        places = zip(block.lines.tolist(), block.numbers.tolist(), strict=True)
+        for place, (line, number) in enumerate(places):
+            cells = {name: column[place] for name, column in columns.items()}
             rows.append((line, number, {k: v for k, v in cells.items() if v is not None}))
     return rows, reports
 
@@ -137,9 +138,10 @@ def rows_of(*lines: str, wanted: frozenset[str] = WANTED) -> list[dict[str, Cell
     scanner = JsonScanner(wanted, FIELDS.taken, DEFAULT_LIMITS)
     found = scanner.columns("\n".join(lines).encode())
     assert not found.unsure.any()
-    block = TableBlock(found.batch, 1).rows(wanted)
+    block = table_block(found.batch, wanted, 1)
+    columns = {name: block.cells(name) for name in block.columns}
     return [
-        {name: column[row] for name, column in block.columns.items() if column[row] is not None}
+        {name: column[row] for name, column in columns.items() if column[row] is not None}
         for row in range(len(block))
     ]
 

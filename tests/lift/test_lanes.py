@@ -12,16 +12,17 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaseq.lift.lane_solutions import cast_of_strings
+from spaseq.lift.lane_forms import cast_of_strings
 from spaseq.lift.lane_terms import LaneTerms, SharedTexts
 from spaseq.lift.lanes import Lane, LaneForm
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lift_plan import LostValue
 from spaseq.lift.lifted_events import EventMaker
-from spaseq.lift.row_blocks import TableBlock
+from spaseq.lift.lifted_graphs import LiftedEvents
+from spaseq.lift.row_blocks import table_block
 from spaseq.rdf.columns.term_tables import term_table
 from spaseq.rdf.terms.number_kinds import EXACT, OTHER, SHORT, UNKNOWN
-from tests.lift.lifting import PREFIXES, integer, lift_of
+from tests.lift.lifting import PREFIXES, as_lists, integer, lift_of
 from tests.sizes import sizes
 
 WORDS = ("a", "b-1", "x.y", "..", "", "ä", "é/1", 'q"', "\\", "\x7f", "\n", "7", "07", "-3", "a b")
@@ -134,21 +135,22 @@ def lifted(
         else:
             losses[lost.field] += lost.count
 
-    maker = EventMaker(compiled_lift(lift), "http://e/s", types)
-    maker._by_row = not columns
+    plan = compiled_lift(lift)
+    maker = EventMaker(plan, "http://e/s", types)
+    block = table_block(table, plan.fields.wanted, 0)
+    batch = maker.lifted(block if columns else as_lists(block), on_bad)
+    found = batch.events
+    terms = term_table(found.terms)
+    used = np.unique(np.concatenate([found.s, found.p, found.o]))
+    assert [terms.code(text) for text in terms.take(used)] == used.tolist()
+    assert terms.find([*terms.take(used)] * 9).tolist() == used.tolist() * 9
+    s, p, o = (terms.take(column) for column in (found.s, found.p, found.o))
+    triples = [*zip(s, p, o, strict=True)]
     events = []
-    for batch in maker.lifted(TableBlock(table, 1), on_bad):
-        found = batch.events
-        terms = term_table(found.terms)
-        used = np.unique(np.concatenate([found.s, found.p, found.o]))
-        assert [terms.code(text) for text in terms.take(used)] == used.tolist()
-        assert terms.find([*terms.take(used)] * 9).tolist() == used.tolist() * 9
-        s, p, o = (terms.take(column) for column in (found.s, found.p, found.o))
-        triples = [*zip(s, p, o, strict=True)]
-        for i, text in enumerate(batch.time_texts()):
-            rows = slice(int(found.start[i]), int(found.start[i + 1]))
-            one = (found.graph[i], int(found.time[i]), int(found.k[i]), text)
-            events.append((*one, sorted(triples[rows])))
+    for i, text in enumerate(batch.time_texts()):
+        rows = slice(int(found.start[i]), int(found.start[i + 1]))
+        one = (found.graph[i], int(found.time[i]), int(found.k[i]), text)
+        events.append((*one, sorted(triples[rows])))
     return events, [*bad, *sorted(losses.items())], maker.filtered
 
 
@@ -219,9 +221,9 @@ def test_types_of_fields(examples: int) -> None:
 
 def test_typed_fields_are_columns() -> None:
     maker = EventMaker(compiled_lift(lift_of(":s :p ?x ; :q 1")), "http://e/s", {"x": "integer"})
-    maker._row_by_row = None  # type: ignore[method-assign, assignment]
     table = pa.record_batch({"x": pa.array(["7", None, "-3"])})
-    (batch,) = maker.lifted(TableBlock(table, 1), lambda *_: None)
+    batch = maker.lifted(table_block(table, frozenset("x"), 1), lambda *_: None)
+    assert isinstance(batch.events, LiftedEvents)
     assert {*term_table(batch.events.terms)} >= {integer(7), integer(-3)}
 
 
@@ -254,7 +256,7 @@ def test_triples_that_nobody_asks_for_are_counted() -> None:
     counts = []
     for asked in (None, ("http://e/i",), ("http://e/none",)):
         maker = EventMaker(compiled_lift(lift), "http://e/s", asked=asked)
-        (batch,) = maker.lifted(TableBlock(table, 1), lambda *_: None)
+        batch = maker.lifted(table_block(table, frozenset("imc"), 1), lambda *_: None)
         events = batch.events
         assert events.triples == 7 + 3  # and the times'
         counts.append(np.diff(events.start).tolist())
@@ -283,7 +285,7 @@ def test_numbers_of_columns() -> None:
         {"i": pa.array(whole, pa.int64()), "c": pa.array(decimals, pa.decimal128(9, 2))}
     )
     maker = EventMaker(compiled_lift(lift), "http://e/s")
-    (batch,) = maker.lifted(TableBlock(table, 1), lambda *_: None)
+    batch = maker.lifted(table_block(table, frozenset("ic"), 1), lambda *_: None)
     terms = term_table(batch.events.terms)
     texts = terms.take(batch.events.o)
     values, kinds = terms.numbers(batch.events.o)

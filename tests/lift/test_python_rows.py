@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from spaseq.lift.cells import Wrong
 from spaseq.lift.lift_plan import Fields
 from spaseq.lift.python_rows import dict_blocks, python_cell
-from spaseq.lift.row_blocks import TableBlock
 from tests.lift.lifting import integer, typed
 from tests.sizes import sizes
 
@@ -97,8 +96,9 @@ def test_dicts_as_columns_give_what_they_give_one_by_one(examples: int) -> None:
             for block in dict_blocks(
                 rows, FIELDS, lambda *report, to=reports: to.append(report), 1, columns
             ):
-                found = block.rows(FIELDS.wanted) if isinstance(block, TableBlock) else block
-                cells.append((found.lines, found.numbers, found.columns))
+                columns_of_block = {name: block.cells(name) for name in block.columns}
+                places = block.lines.tolist(), block.numbers.tolist()
+                cells.append((*places, columns_of_block))
             read.append((cells, reports))
         assert read[0] == read[1]
 
@@ -108,4 +108,4 @@ def test_dicts_as_columns_give_what_they_give_one_by_one(examples: int) -> None:
 def test_plain_dicts_are_a_table() -> None:
     rows = [{"a": 1, "b": "x", "c": 1 if n % 2 else 0.5, "d": object()} for n in range(100)]
     blocks = [*dict_blocks(rows, FIELDS, lambda *_: None, columns=True)]
-    assert [type(block) for block in blocks] == [TableBlock]
+    assert [block.is_table for block in blocks] == [True]

@@ -13,7 +13,7 @@ from spaseq.lift.delimited_rows import DelimitedRows
 from spaseq.lift.json_rows import DocumentRows, JsonRows
 from spaseq.lift.lift_plan import Fields
 from spaseq.lift.python_rows import dict_blocks
-from spaseq.lift.row_blocks import Report, RowBlock
+from spaseq.lift.row_blocks import Report
 from spaseq.limits import DEFAULT_LIMITS
 from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT
 from tests.thresholds import Force
@@ -68,7 +68,7 @@ def test_dicts_of_a_program_come_in_blocks(size: int | str, sizes: list[int], fo
 
 def check_blocks(blocks: list[Any], sizes: list[int], rows: list[dict[str, str]]) -> None:
     """Check that these blocks have these sizes, and these rows with their numbers."""
-    assert all(isinstance(block, RowBlock) for block in blocks)
+    assert not any(block.is_table for block in blocks)
     assert [len(block) for block in blocks] == sizes
     found = [(n, v) for b in blocks for n, v in zip(b.numbers, b.columns["v"], strict=True)]
     assert found == [(int(row["v"][1:]), f'"{row["v"]}"') for row in rows]

@@ -65,5 +65,5 @@ def test_when_triples_are_made() -> None:
     lift = LIFT.replace("?e a ?k", "[] a ?k")
     assert (
         said("?a :v ?b", lift)[0]
-        == "A: rows are lifted one by one: blank nodes, or triple terms with variables"
+        == "A: triples are made: blank nodes, or triple terms with variables"
     )

@@ -175,16 +175,6 @@ def lifted_messages(directory: Path) -> None:
     messages.test_many_messages_together_give_what_each_gives_alone(messages.LIFT, 0.02, 2)
 
 
-def table_with_a_bad_cell(directory: Path) -> None:
-    """A row whose cell cannot be cast is bad; the other 39 are events."""
-    path = directory / "rows.csv"
-    path.write_text("v\n" + "".join(f"{'x' if i == 7 else i}\n" for i in range(40)))
-    events, bad = lifted(path, lift_of(":s :v ?v"), "v=integer")
-    assert len(bad) == 1
-    found = [o.split('"')[1] for *_, triples in events for _, p, o in triples if p.endswith("v>")]
-    assert found == [str(i) for i in range(40) if i != 7]
-
-
 def small_blocks(directory: Path) -> None:
     """Forty rows of each kind of file, in blocks of a row or in one."""
     rows = [{"v": str(i)} for i in range(40)]

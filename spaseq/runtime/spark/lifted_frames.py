@@ -25,13 +25,13 @@ from spaseq.lang import ast
 from spaseq.lang.spelling import suggested
 from spaseq.lang.variables import variables_of
 from spaseq.lift.cells import inner_name, variable_of
-from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, LostValue, bad_row, time_field
+from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, row_reports, time_field
 from spaseq.lift.lifted_events import EventMaker
-from spaseq.lift.row_blocks import TableBlock
+from spaseq.lift.lifted_graphs import united
+from spaseq.lift.row_blocks import table_block
 from spaseq.lift.row_groups import bounds
 from spaseq.lift.table_files import check_names
-from spaseq.rdf.columns.event_batch import EventBatch, EventNames
-from spaseq.rdf.columns.term_tables import ListedTerms
+from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions, ignore
 from spaseq.runtime.spark.rows.stage_rows import batch_of
 from spaseq.sources.base import Numbering
@@ -74,8 +74,8 @@ class FrameRows:
         maker = self.maker(())
         for batch in tables(batches):
             times = np.arange(len(batch), dtype=np.int64)  # spreads rows that are no events
-            for made in maker.lifted(TableBlock(batch, 1), ignore):
-                times[made.rows] = made.events.time
+            made = maker.lifted(table_block(batch, self.plan.fields.wanted, 1), ignore)
+            times[made.rows] = made.events.time
             yield batch.append_column(TIME, pa.array(times))
 
     def events(
@@ -84,13 +84,10 @@ class FrameRows:
         """The events of rows of a part; `?_line` is refused, so their numbers do not matter."""
         maker = self.maker(self.options.predicates)
         maker.number_after(number_from)
-
-        def report(row: int, reason: str, lost: LostValue | None) -> None:
-            on_bad(bad_row(f"<{self.iri}>", None, reason, lost))
-
+        report = row_reports(lambda _: (f"<{self.iri}>", None), on_bad)
         for batch in tables(batches):
-            for made in maker.lifted(TableBlock(batch, 1), report):
-                yield made.events
+            block = table_block(batch, self.plan.fields.wanted, 1)
+            yield maker.lifted(block, report).events
 
     def in_time(
         self, iri: str, given: Sequence[Sequence[Any]], on_bad: OnBad
@@ -101,9 +98,9 @@ class FrameRows:
         if self.order is not None:
             whole = whole.sort_by([(self.order, "ascending")])
         if self.plan.others:
-            united = _united([*self.events(iter(whole.to_batches()), on_bad, stored)])
-            in_time = united.take(np.argsort(united.time, kind="stable"))
-            yield replace(in_time, filtered=united.filtered)
+            events = united([*self.events(iter(whole.to_batches()), on_bad, stored)])
+            in_time = events.take(np.argsort(events.time, kind="stable"))
+            yield replace(in_time, filtered=events.filtered)
             return
         times = [batch.column(TIME) for batch in self.timed(iter(whole.to_batches()))]
         places = np.argsort(pa.chunked_array(times, pa.int64()).to_numpy(), kind="stable")
@@ -241,31 +238,6 @@ _STORED = pa.schema(
         ("graph", pa.binary()),
     ]
 )
-
-
-def _united(batches: Sequence[EventBatch]) -> EventBatch:
-    """Events of rows that were lifted one by one, as one batch."""
-    codes: dict[str, int] = {}
-    coded = [
-        np.array([codes.setdefault(t, len(codes)) for t in b.terms], np.int32) for b in batches
-    ]
-    s, p, o = (
-        np.concatenate([code[getattr(b, name)] for b, code in zip(batches, coded, strict=True)])
-        for name in "spo"
-    )
-    sizes = np.concatenate([np.diff(b.start) for b in batches])
-    return EventBatch(
-        batches[0].stream,
-        np.concatenate([b.time for b in batches]),
-        np.concatenate([b.k for b in batches]),
-        EventNames.concat([b.graph.read(np.arange(len(b))) for b in batches]),
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
-        s,
-        p,
-        o,
-        ListedTerms([*codes]),
-        filtered=sum(b.filtered for b in batches),
-    )
 
 
 def _table(stored: bytes) -> pa.Table:

@@ -1,0 +1,226 @@
+"""Expressions over whole lanes: casts of usual texts, IRIs of a field, comparisons with integers.
+
+Each gives the terms that the same expression gives row by row, or None if a value is not usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spaseq.algebra.constants import constant_text
+from spaseq.compiled.arrays import Bools, Bytes
+from spaseq.expr.env import DictEnv, Env
+from spaseq.expr.values import decode
+from spaseq.lang import ast
+from spaseq.lift.lanes import DATATYPES, Column, Lane, LaneForm
+from spaseq.rdf.terms.term import XSD, XSD_STRING, split_literal
+
+_TIME = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+_CASTS: dict[str, tuple[LaneForm, str, Any]] = {
+    "integer": (LaneForm.INTEGER, "-?[0-9]{1,18}", pa.int64()),
+    "double": (LaneForm.DOUBLE, "-?[0-9]{1,30}([.][0-9]{1,30})?(e-?[0-9]{1,2})?", pa.float64()),
+    "decimal": (LaneForm.DECIMAL, "-?[0-9]{1,15}([.][0-9]{1,9})?", pa.decimal128(24, 9)),
+    "dateTime": (
+        LaneForm.MOMENT,
+        f"[12][0-9]{{3}}-[01][0-9]-[0-3][0-9]T{_TIME}([.][0-9]{{1,6}})?Z",
+        pa.timestamp("us", "UTC"),
+    ),
+}
+"""(form, the texts that are cast as a whole, type) by datatype."""
+
+_MOST_DIGITS = 15
+"""Number of digits that fit an int64, and the whole part of the decimals above."""
+
+
+def _match(texts: Any, pattern: str) -> bool:
+    return pc.all(pc.match_substring_regex(texts, f"^({pattern})$")).as_py() is not False
+
+
+def _are_plain(form: LaneForm, texts: Any) -> bool:
+    """Whether all texts have a form that is recognised fast: `17`, `2026-01-05T09:00:00.5Z`."""
+    if form is LaneForm.MOMENT:
+        return _are_moments(texts)
+    if form not in (LaneForm.INTEGER, LaneForm.DECIMAL):
+        return False
+    if pc.all(pc.ascii_is_decimal(texts)).as_py() is not True:
+        return False
+    return bool(pc.max(pc.binary_length(texts)).as_py() <= _MOST_DIGITS)
+
+
+def _are_moments(texts: Any) -> bool:
+    """Whether all texts are dateTimes in UTC with equally many digits, in years 1000 to 2999."""
+    lengths = pc.min_max(pc.binary_length(texts)).as_py()
+    size = lengths["min"]
+    form = _MOMENTS.get(size or 0)
+    if texts.null_count or form is None or size != lengths["max"]:
+        return False
+    offsets = np.frombuffer(texts.buffers()[1], np.int64)  # large strings
+    begin = int(offsets[texts.offset])
+    data = np.frombuffer(texts.buffers()[2], np.uint8)[begin : begin + size * len(texts)]
+    least, span = form
+    return bool((data.reshape(-1, size) - least <= span).all())
+
+
+def _moment_form(size: int) -> tuple[Bytes, Bytes]:
+    """(least byte, range above it) at each position of a dateTime of this length."""
+    text = "1000-00-00T00:00:00" + (f".{'0' * (size - 21)}" if size > 20 else "") + "Z"
+    least = np.frombuffer(text.encode(), np.uint8)
+    return least, np.where(least == ord("0"), 9, least == ord("1")).astype(np.uint8)
+
+
+_MOMENTS = {size: _moment_form(size) for size in (20, *range(22, 28))}
+
+
+def cast_of_strings(lane: Lane, datatype: str) -> Lane | None:
+    """The values of strings cast to a datatype of XSD; None if a text is not usual."""
+    known = _CASTS.get(datatype)
+    if known is None or lane.form is not LaneForm.STRING:
+        return None
+    if pa.types.is_dictionary(lane.values.type):
+        distinct = cast_of_strings(Lane(lane.form, lane.values.dictionary), datatype)
+        return None if distinct is None else distinct.take(lane.values.indices)
+    form, usual, kind = known
+    if not (_are_plain(form, lane.values) or _match(lane.values, usual)):
+        return None
+    try:
+        values = lane.values.cast(kind)
+    except pa.ArrowInvalid:  # the 30th of February
+        return None
+    return Lane(form, values.cast(pa.int64()) if form is LaneForm.MOMENT else values)
+
+
+Columns = Mapping[str, Column]
+Term = Callable[[Env], "str | None"]
+Form = Callable[[Columns], "Lane | None"]
+_SAFE = "^[A-Za-z0-9_~-][A-Za-z0-9_.~-]*$"
+"""Texts that make a valid IRI after any prefix that `_iri_parts` accepts."""
+
+_COMPARE: dict[str, Callable[..., Any]] = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "=": np.equal,
+    "!=": np.not_equal,
+}
+_SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+_SAME = {**DATATYPES, LaneForm.STRING: "string"}
+"""The casts that change nothing."""
+
+_MOST_EXACT = 2**53
+
+
+def lane_form(expr: ast.Expr, term: Term) -> Form | None:
+    """The form of an expression over lanes, if it has one; `term` evaluates it for one row."""
+    if isinstance(expr, ast.FunctionCall) and expr.args and isinstance(expr.args[0], ast.Var):
+        kind, name = expr.function.value.removeprefix(XSD), expr.args[0].name
+
+        def cast(columns: Columns) -> Lane | None:
+            lane = columns.get(name)
+            if not isinstance(lane, Lane):
+                return None
+            return lane if _SAME.get(lane.form) == kind else cast_of_strings(lane, kind)
+
+        return cast
+    parts = _iri_parts(expr, term)
+    if parts is None:
+        return None
+    prefix, variable, suffix, in_str = parts
+
+    def iri(columns: Columns) -> Lane | None:
+        lane = columns.get(variable)
+        if not isinstance(lane, Lane):
+            return None
+        if lane.form is LaneForm.STRING and _all_safe(lane.values):
+            return Lane(LaneForm.IRI, lane.values, prefix, suffix)
+        if lane.form is LaneForm.INTEGER and in_str:
+            return Lane(LaneForm.IRI, lane.values, prefix, suffix)
+        return None
+
+    return iri
+
+
+def _iri_parts(expr: ast.Expr, term: Term) -> tuple[str, str, str, bool] | None:
+    """(prefix, variable, suffix, whether in STR) of `IRI(CONCAT("...", ?f, "..."))`."""
+    match expr:
+        case ast.Call("IRI" | "URI", (ast.Call("CONCAT", args),)):
+            pass
+        case _:
+            return None
+    texts, variable, in_str = ["", ""], None, False
+    for arg in args:
+        match arg:
+            case ast.Literal():
+                lexical, datatype, language = split_literal(constant_text(arg))
+                if datatype != XSD_STRING or language is not None:
+                    return None
+                texts[variable is not None] += lexical
+            case ast.Var(name) | ast.Call("STR", (ast.Var(name),)) if variable is None:
+                variable, in_str = name, isinstance(arg, ast.Call)
+            case _:
+                return None
+    if variable is None:
+        return None
+    for sample in ("x", "-1", "A.~_9"):
+        text = term(DictEnv({variable: f'"{sample}"'}))
+        if text != f"<{texts[0]}{sample}{texts[1]}>" or texts[0][-1:] not in ("/", "#"):
+            return None
+    return texts[0], variable, texts[1], in_str
+
+
+def lane_test(expr: ast.Expr) -> Callable[[Columns], Bools | None] | None:
+    """The test [n] of a comparison over a lane, if it is one with an integer; None: not usual."""
+    comparison = _comparison(expr)
+    if comparison is None:
+        return None
+    operand, compare, constant = comparison
+    form = lane_form(operand, lambda _: None)
+
+    def compared(columns: Columns) -> Bools | None:
+        lane = columns.get(operand.name) if isinstance(operand, ast.Var) else None
+        if form is not None:
+            lane = form(columns)
+        if not isinstance(lane, Lane) or lane.form not in (LaneForm.INTEGER, LaneForm.DOUBLE):
+            return None
+        values = lane.values.fill_null(0).to_numpy(zero_copy_only=False)
+        passed: Bools = compare(values, constant) & lane.bound()
+        return passed
+
+    return compared
+
+
+def _all_safe(values: Any) -> bool:
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary
+    if pc.all(pc.ascii_is_alnum(values)).as_py() is True:
+        return True
+    safe = pc.all(pc.match_substring_regex(values, _SAFE)).as_py()
+    return safe is None or bool(safe)
+
+
+def _comparison(expr: ast.Expr) -> tuple[ast.Expr, Callable[..., Any], int] | None:
+    """(operand, function, integer) of a comparison with an integer that float64 has exactly.
+
+    The operand is a variable or its cast.
+    """
+    match expr:
+        case ast.Compare(op, ast.Var() | ast.FunctionCall() as operand, ast.Literal() as constant):
+            pass
+        case ast.Compare(op, ast.Literal() as constant, ast.Var() | ast.FunctionCall() as operand):
+            pass
+        case _:
+            return None
+    if isinstance(operand, ast.FunctionCall) and not (
+        len(operand.args) == 1 and isinstance(operand.args[0], ast.Var)
+    ):
+        return None
+    value = decode(constant_text(constant))
+    if type(value) is not int or abs(value) > _MOST_EXACT:
+        return None
+    swapped = isinstance(expr.left, ast.Literal)
+    return operand, _COMPARE[_SWAPPED[op] if swapped else op], value
