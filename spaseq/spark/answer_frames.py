@@ -45,18 +45,15 @@ from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.frames import EventFrame, frame_packs, frame_solutions
 from spaseq.runtime.spark.lifted_frames import FrameRows, LiftedFrame
 from spaseq.runtime.spark.rows.answer_rows import (
-    ANSWER_DDL,
     ANSWER_SCHEMA,
-    PARTIAL_DDL,
     PARTIAL_SCHEMA,
-    SIDES_DDL,
     SIDES_SCHEMA,
     answer_columns,
     partial_row_of,
     row_of,
     side_row_of,
 )
-from spaseq.runtime.spark.rows.stage_rows import PARTIAL, Item, items_in
+from spaseq.runtime.spark.rows.stage_rows import PARTIAL, Item, items_in, struct_of
 from spaseq.runtime.spark.scanned_frames import scan_of
 from spaseq.runtime.spark.session.worker_python import worker_python
 from spaseq.scratch import ScratchDirectory
@@ -122,7 +119,7 @@ def answers(
     with worker_python(spark):
         output = call.output(call.job(plans, kb or {}))
         with _without_traceback(spark):
-            return typing.frame(output, decode.run, decode.ddl)
+            return typing.frame(output, decode.run, struct_of(decode.schema))
 
 
 def _arrivals(options: AnswersKeywords) -> FileSourceSettings:
@@ -317,14 +314,8 @@ class _Decode:
         return cls(names, strict, sides, chosen.planning.partial, silent)
 
     @property
-    def ddl(self) -> str:
-        """The columns of the rows."""
-        further = PARTIAL_DDL if self.partial else None, SIDES_DDL if self.sides else None
-        return ", ".join([ANSWER_DDL, *filter(None, further)])
-
-    @property
     def schema(self) -> pa.Schema:
-        """The same as an Arrow schema."""
+        """The columns of the rows."""
         further = [PARTIAL_SCHEMA] * self.partial + [SIDES_SCHEMA] * self.sides
         return pa.schema([field for part in (ANSWER_SCHEMA, *further) for field in part])
 

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from spaseq.errors import UsageError
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.records import record
+from spaseq.runtime.spark.rows.stage_rows import struct_of
 from spaseq.runtime.spark.session.failures import errors
 from spaseq.sinks.answer_columns import own_column
 from spaseq.sinks.typed_columns import TIME, ColumnType, fitting_values
@@ -73,29 +74,29 @@ class TypedVariables:
             )
         return cls(variables, None)
 
-    def frame(self, output: Any, decode: Decoder, ddl: str) -> DataFrame:
-        """The DataFrame of these rows, which `ddl` describes, with a column for each variable."""
+    def frame(self, output: Any, decode: Decoder, schema: Any) -> DataFrame:
+        """The DataFrame of these rows of a Spark type, with a column for each variable."""
         if not self.variables:
-            return output.mapInArrow(lambda batches: decode(batches), ddl)
+            return output.mapInArrow(lambda batches: decode(batches), schema)
         if self.named is not None:
             types = {name: self.named.get(name, pa.string()) for name in self.variables}
-            return self._typed(output, decode, ddl, types)
+            return self._typed(output, decode, schema, types)
         with errors():
             # Not computed again, and freed when nothing refers to the DataFrame any more.
-            rows = output.mapInArrow(lambda batches: decode(batches), ddl).localCheckpoint()
+            rows = output.mapInArrow(lambda batches: decode(batches), schema).localCheckpoint()
             types = self._found(rows)
-        return self._typed(rows, lambda batches: batches, ddl, types)
+        return self._typed(rows, lambda batches: batches, schema, types)
 
     def _typed(
-        self, rows: Any, decode: Decoder, ddl: str, types: Mapping[str, pa.DataType]
+        self, rows: Any, decode: Decoder, schema: Any, types: Mapping[str, pa.DataType]
     ) -> DataFrame:
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in decode(batches):
                 yield _with_columns(batch, types)
 
-        query, others = ddl.split(", ", 1)
-        columns = [f"`_{n}` {_name_of(kind)}" for n, kind in enumerate(types.values())]
-        frame = rows.mapInArrow(run, ", ".join([query, *columns, others]))
+        query, *others = schema.fields
+        columns = struct_of(pa.schema([(f"_{n}", kind) for n, kind in enumerate(types.values())]))
+        frame = rows.mapInArrow(run, type(schema)([query, *columns.fields, *others]))
         lower = [name.lower() for name in types]  # Spark's names ignore case
         given = [name for name in frame.columns if name not in {f"_{n}" for n in range(len(types))}]
         first, *rest = (own_column(name, lower) for name in given)
@@ -161,8 +162,3 @@ def _type_of(name: str, text: str) -> pa.DataType:
         return pa.decimal128(int(digits[1]), int(digits[2]))
     names = ", ".join([*_TYPES, "decimal(p,s)"])
     raise UsageError(f"typed: {text!r} of {name!r} is no type of a variable; they are {names}")
-
-
-def _name_of(kind: pa.DataType) -> str:
-    """The Spark name of an Arrow type."""
-    return _NAMES.get(kind) or f"decimal({kind.precision},{kind.scale})"

@@ -30,12 +30,12 @@ from spaseq.runtime.job.unit_graph import QueryGroups
 from spaseq.runtime.spark.one_machine import found_in_files, is_one_machine
 from spaseq.runtime.spark.rows.stage_rows import (
     OUTPUT,
-    OUTPUT_DDL,
     OVERLAP,
-    PACKS_DDL,
+    PACKS,
     PARTIAL,
     Item,
     items_of,
+    struct_of,
 )
 from spaseq.runtime.spark.session.failures import spark_errors
 from spaseq.runtime.spark.session.spark_session import local_cores, session, tasks_only
@@ -224,7 +224,7 @@ def bounded_output(spark: Any, solve: BoundedSolve, solutions: Any) -> Any:
     ordered = solutions.repartitionById(solve.parts, "part").sortWithinPartitions(
         "query", "bucket", "time"
     )
-    return ordered.mapInArrow(lambda batches: run_sequences(solve, batches), OUTPUT_DDL)
+    return ordered.mapInArrow(lambda batches: run_sequences(solve, batches), struct_of(OUTPUT))
 
 
 FEW_ROWS = 1_000_000
@@ -241,7 +241,9 @@ def in_one_task(spark: Any, rows: float) -> bool:
 
 def whole_output(spark: Any, solve: BoundedSolve) -> Any:
     """The DataFrame of `OUTPUT` rows of a run over `solve.streams` in one task."""
-    return spark.range(0, 1, 1, 1).mapInArrow(lambda batches: whole_run(solve, batches), OUTPUT_DDL)
+    return spark.range(0, 1, 1, 1).mapInArrow(
+        lambda batches: whole_run(solve, batches), struct_of(OUTPUT)
+    )
 
 
 def file_solutions(spark: Any, solve: BoundedSolve, time_scan: bool = True) -> Any:
@@ -252,7 +254,7 @@ def file_solutions(spark: Any, solve: BoundedSolve, time_scan: bool = True) -> A
     splits = bounded_splits(solve.streams, time_scan=time_scan)
     pickled = [pickle.dumps(split) for split in splits]
     return spark.range(0, len(splits), 1, max(1, len(splits))).mapInArrow(
-        lambda batches: solve.run(pickled, batches), PACKS_DDL
+        lambda batches: solve.run(pickled, batches), struct_of(PACKS)
     )
 
 

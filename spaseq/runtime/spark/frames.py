@@ -40,16 +40,15 @@ from spaseq.runtime.spark.following.checkpoint import Checkpoint
 from spaseq.runtime.spark.lifted_frames import FrameRows, LiftedFrame
 from spaseq.runtime.spark.rows.stage_rows import (
     PACKS,
-    PACKS_DDL,
     Pack,
     TaskReport,
     batch_of,
     batches_of,
+    struct_of,
 )
 from spaseq.runtime.spark.shared import ship_functions, store_knowledge
 from spaseq.runtime.spark.stages.followed_patterns import (
     PACKED,
-    PACKED_DDL,
     FollowSolve,
     PackedRow,
 )
@@ -73,7 +72,9 @@ def frame_solutions(given: EventFrame | LiftedFrame, solve: BoundedSolve, stream
     `stream` is a number that no other input of the run has.
     """
     task = FrameTask(solve, given.rows, stream, given.numbering)
-    return given.placed(solve.kernels).mapInArrow(lambda batches: task.run(batches), PACKS_DDL)
+    return given.placed(solve.kernels).mapInArrow(
+        lambda batches: task.run(batches), struct_of(PACKS)
+    )
 
 
 @record
@@ -238,7 +239,7 @@ def frame_packs(
     else:
         clock = FrameClocks(matching, delay_ms, idle_ms)
         grouped, time_mode = rows.withColumn("all", sf.lit(0)).groupBy("all"), "processingTime"
-    return grouped.transformWithStateInPandas(clock, PACKED_DDL, "append", time_mode)
+    return grouped.transformWithStateInPandas(clock, struct_of(PACKED), "append", time_mode)
 
 
 @record

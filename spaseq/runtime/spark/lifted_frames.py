@@ -33,7 +33,7 @@ from spaseq.lift.row_groups import bounds
 from spaseq.lift.table_files import check_names
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions, ignore
-from spaseq.runtime.spark.rows.stage_rows import batch_of
+from spaseq.runtime.spark.rows.stage_rows import batch_of, struct_of
 from spaseq.sources.base import Numbering
 
 TIME = "spaseq time"
@@ -92,7 +92,7 @@ class FrameRows:
     def in_time(
         self, iri: str, given: Sequence[Sequence[Any]], on_bad: OnBad
     ) -> Iterator[EventBatch]:
-        """The events of rows of `STORED_DDL` in order of time."""
+        """The events of rows of `_STORED` in order of time."""
         stored = [bytes(row[4]) for row in given]
         whole = pa.concat_tables(map(_table, stored))
         if self.order is not None:
@@ -124,7 +124,7 @@ class LiftedFrame:
         return [digest, *([] if order is None else [order])]
 
     def stored(self) -> Any:
-        """The DataFrame of `STORED_DDL` rows for a streaming DataFrame."""
+        """The DataFrame of `_STORED` rows for a streaming DataFrame."""
         iri = self.rows.iri
 
         def stored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -134,7 +134,7 @@ class LiftedFrame:
                     writer.write_batch(batch)
                 yield batch_of(_STORED, [(iri, None, None, None, bytes(sink.getvalue()))])
 
-        return self.selected().mapInArrow(stored, STORED_DDL)
+        return self.selected().mapInArrow(stored, struct_of(_STORED))
 
     def placed(self, kernels: mode.Mode) -> Any:
         """The DataFrame for `FrameRows.events`; an order brings rows of equal time together."""
@@ -226,9 +226,6 @@ class LiftedFrame:
         return {variable_of(f.name): (f.name, f.dataType) for f in self.frame.schema}
 
 
-STORED_DDL = "stream string, time bigint, k int, event string, graph binary"
-"""Rows of a streaming DataFrame; rows of a table have Arrow bytes in place of the graph."""
-
 _STORED = pa.schema(
     [
         ("stream", pa.string()),
@@ -238,6 +235,7 @@ _STORED = pa.schema(
         ("graph", pa.binary()),
     ]
 )
+"""Rows of a streaming DataFrame; rows of a table have Arrow bytes in place of the graph."""
 
 
 def _table(stored: bytes) -> pa.Table:

@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import types as st
+from pyspark.sql.pandas.types import from_arrow_type
 
 from spaseq.errors import InputError
 from spaseq.lift.cells import variable_of
@@ -28,17 +29,11 @@ from spaseq.lift.row_blocks import table_variables
 from spaseq.lift.table_files import PARQUET_READING, check_names
 from spaseq.runtime.spark.lifted_frames import LiftedFrame, variables
 
-_SAME: tuple[tuple[type[st.DataType], pa.DataType], ...] = (
-    (st.ByteType, pa.int8()),
-    (st.ShortType, pa.int16()),
-    (st.IntegerType, pa.int32()),
-    (st.LongType, pa.int64()),
-    (st.FloatType, pa.float32()),
-    (st.DoubleType, pa.float64()),
-    (st.BooleanType, pa.bool_()),
-    (st.DateType, pa.date32()),
-    (st.BinaryType, pa.binary()),
-)
+_EXACT = {
+    *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.bool_()),
+    *(pa.date32(), pa.binary(), pa.string(), pa.large_string()),
+}
+"""Types of columns that pyarrow reads as Spark does."""
 
 _UNITS = ("ms", "us")
 """Spark does not read nanoseconds."""
@@ -52,33 +47,21 @@ def is_same(spark: st.DataType, arrow: pa.DataType) -> bool:
     >>> is_same(st.LongType(), pa.int64()), is_same(st.LongType(), pa.int32())
     (True, False)
     """
-    if pa.types.is_dictionary(arrow):
-        return is_same(spark, arrow.value_type) and type(spark) is st.StringType
-    match spark:
-        case st.StringType():
-            text = pa.types.is_string(arrow) or pa.types.is_large_string(arrow)
-            return bool(text) and spark == st.StringType()
-        case st.DecimalType():
-            return bool(arrow == pa.decimal128(spark.precision, spark.scale))
-        case st.TimestampType() | st.TimestampNTZType():
-            zoned = isinstance(spark, st.TimestampType)
-            return (
-                pa.types.is_timestamp(arrow)
-                and arrow.unit in _UNITS
-                and (arrow.tz is not None) == zoned
-            )
-        case st.ArrayType():
-            return pa.types.is_list(arrow) and is_same(spark.elementType, arrow.value_type)
-        case st.StructType():
-            return pa.types.is_struct(arrow) and _same_fields(spark, arrow)
-    return any(type(spark) is one and arrow == other for one, other in _SAME)
+    if not _is_exact(arrow):
+        return False
+    return bool(from_arrow_type(arrow, True).simpleString() == spark.simpleString())
 
 
-def _same_fields(spark: st.StructType, arrow: pa.DataType) -> bool:
-    fields = [arrow.field(n) for n in range(arrow.num_fields)]
-    return [f.name for f in fields] == spark.names and all(
-        is_same(one.dataType, other.type) for one, other in zip(spark, fields, strict=True)
-    )
+def _is_exact(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return all(_is_exact(kind.field(n).type) for n in range(kind.num_fields))
+    if pa.types.is_list(kind):
+        return _is_exact(kind.value_type)
+    if pa.types.is_dictionary(kind):
+        return kind.value_type in (pa.string(), pa.large_string())
+    if pa.types.is_timestamp(kind):
+        return kind.unit in _UNITS
+    return kind in _EXACT or pa.types.is_decimal128(kind)
 
 
 def leaf_paths(name: str, kind: pa.DataType) -> Iterator[str]:

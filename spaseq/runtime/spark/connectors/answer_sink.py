@@ -24,7 +24,8 @@ from pyspark.sql.datasource import (
 
 from spaseq.errors import RunError, UsageError
 from spaseq.records import record
-from spaseq.runtime.spark.rows.answer_rows import ANSWER_DDL, ANSWER_SCHEMA, answer_of_row
+from spaseq.runtime.spark.rows.answer_rows import ANSWER_SCHEMA, answer_of_row
+from spaseq.runtime.spark.rows.stage_rows import struct_of
 from spaseq.sinks import SINKS, open_sink
 from spaseq.storage.checksums import read_json, write_json
 
@@ -53,8 +54,8 @@ class AnswerDataSink(DataSource):  # type: ignore[misc]
     def name(cls) -> str:
         return "spaseq"
 
-    def schema(self) -> str:
-        return ANSWER_DDL
+    def schema(self) -> Any:
+        return struct_of(ANSWER_SCHEMA)
 
     def writer(self, schema: Any, overwrite: bool) -> DataSourceArrowWriter:
         return AnswerWriter(_files(self.options, schema), overwrite)

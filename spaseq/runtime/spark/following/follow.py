@@ -40,7 +40,7 @@ from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPosition
 from spaseq.runtime.spark.following.handover import Batch, Handover, batches
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.following.logged_output import LoggedOutput, until_failure
-from spaseq.runtime.spark.rows.stage_rows import OUTPUT_DDL, PARTIAL, Item
+from spaseq.runtime.spark.rows.stage_rows import OUTPUT, PARTIAL, Item, struct_of
 from spaseq.runtime.spark.session.failures import SPARK_FAILED, spark_errors
 from spaseq.runtime.spark.session.spark_session import session
 from spaseq.runtime.spark.session.worker_python import (
@@ -51,7 +51,7 @@ from spaseq.runtime.spark.session.worker_python import (
 )
 from spaseq.runtime.spark.shared import ship_functions, store_knowledge, take_message
 from spaseq.runtime.spark.stages.bucket_state import TOPICS, Buckets
-from spaseq.runtime.spark.stages.followed_patterns import PACKED_DDL, FollowSolve
+from spaseq.runtime.spark.stages.followed_patterns import PACKED, FollowSolve
 from spaseq.runtime.spark.stages.processor import FollowSequence
 from spaseq.sinks import SINKS, begins_now, open_sink
 from spaseq.sinks.base import open_lines, standard_lines
@@ -319,7 +319,7 @@ def following_output(
         spark.dataSource.register(FollowedSource.of(each))
         work.append(spark.readStream.format(each.kind).load())
     splits = reduce(lambda one, other: one.unionAll(other), work)
-    packed = splits.mapInArrow(lambda batches: solve.run(batches), PACKED_DDL)
+    packed = splits.mapInArrow(lambda batches: solve.run(batches), struct_of(PACKED))
     return sequenced(spark, job, checkpoint, packed, limits)
 
 
@@ -351,7 +351,7 @@ def sequenced(
     # workers, a bucket would often get a worker that does not keep its stage.
     with worker_variables(spark.sparkContext, _SECOND_STAGE):
         return packed.groupBy("query", "bucket").transformWithStateInPandas(
-            sequence, OUTPUT_DDL, "append", "none"
+            sequence, struct_of(OUTPUT), "append", "none"
         )
 
 

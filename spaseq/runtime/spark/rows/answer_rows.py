@@ -15,17 +15,6 @@ from spaseq.runtime.job.job import LateEvent
 from spaseq.sinks.answer_columns import PLACES, TRACED, TRIPLE, AnswerColumns, traced
 from spaseq.sinks.typed_columns import TIME
 
-ANSWER_DDL = (
-    "query string, start timestamp, `end` timestamp, bindings map<string, string>, "
-    "trace array<struct<gpm: string, stream: string, event: string, time: timestamp, k: int, "
-    "`from`: timestamp, events: int>>, "
-    "event string, graph array<struct<subject: string, predicate: string, object: string>>"
-)
-SIDES_DDL = (
-    "late struct<stream: string, event: string, time: timestamp, late_ms: bigint>, "
-    "bad struct<file: string, line: bigint, reason: string, text: string>"
-)
-PARTIAL_DDL = "reached string, waiting array<string>, closed timestamp"
 ANSWER_SCHEMA = pa.schema(
     [
         ("query", pa.string()),

@@ -162,7 +162,6 @@ class OutputRow(NamedTuple):
 
 
 OUTPUT = pa.schema([("query", pa.int32()), ("order", pa.string()), ("payload", pa.binary())])
-OUTPUT_DDL = "query int, `order` string, payload binary"
 
 NO_SPLIT = -1
 
@@ -205,10 +204,13 @@ PACKS = pa.schema(
         ("payload", pa.binary()),
     ]
 )
-PACKS_DDL = (
-    "part int, query int, bucket int, time bigint, unit int, split int, `order` string, "
-    "payload binary"
-)
+
+
+def struct_of(schema: pa.Schema) -> Any:
+    """The Spark type of rows with these Arrow columns."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(schema)
 
 
 def batch_of(schema: pa.Schema, rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:

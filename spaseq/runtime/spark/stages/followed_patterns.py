@@ -165,11 +165,6 @@ PACKED = pa.schema(
         ("payload", pa.binary()),
     ]
 )
-PACKED_DDL = (
-    "query int, bucket int, reader int, stream int, partition int, time bigint, ties string,"
-    " `order` string, payload binary"
-)
-
 NEVER = -(2**63) + 1
 """The watermark of a stream before its first event."""
 
