@@ -21,8 +21,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from spaseq.algebra.answer_batch import AnswerBatch
-from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.algebra.answers import Answer
 from spaseq.plan.families import QueryUnits, families_of, may_begin
 from spaseq.runtime.arrivals.input_splits import bounded_splits
 from spaseq.runtime.job.job import Job, Stats
@@ -32,7 +31,6 @@ from spaseq.runtime.spark.rows.stage_rows import (
     OUTPUT,
     OVERLAP,
     PACKS,
-    PARTIAL,
     Item,
     items_of,
     struct_of,
@@ -40,7 +38,7 @@ from spaseq.runtime.spark.rows.stage_rows import (
 from spaseq.runtime.spark.session.failures import spark_errors
 from spaseq.runtime.spark.session.spark_session import local_cores, session, tasks_only
 from spaseq.runtime.spark.session.worker_python import worker_python
-from spaseq.runtime.spark.shared import ship_functions, store_knowledge, take_message
+from spaseq.runtime.spark.shared import answers_in, ship_functions, store_knowledge
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve, ProgressFile
 from spaseq.runtime.spark.stages.sequence_stage import run_sequences, whole_run
 from spaseq.runtime.spark.stages.shipped_units import ShippedUnits
@@ -284,15 +282,13 @@ def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _deliver(job: Job, items: Iterator[tuple[int, Item]]) -> Iterator[tuple[int, Sequence[Answer]]]:
     """Pass answers to the caller and messages to the job."""
     marks: list[int] = []
+
+    def noted() -> Iterator[tuple[int, Item]]:
+        for query, item in items:
+            if isinstance(item, Stats) and item.watermark is not None:
+                marks.append(item.watermark)
+            yield query, item
+
     job.stats.events = job.stats.triples = 0  # drops the counts of running tasks
-    for query, item in items:
-        match item:
-            case PartialAnswer():
-                job.take_partials(query - PARTIAL, [item])
-            case AnswerBatch() | list():
-                yield query, item
-            case _:
-                if isinstance(item, Stats) and item.watermark is not None:
-                    marks.append(item.watermark)
-                take_message(job, item)
+    yield from answers_in(job, noted())
     job.stats.watermark = max(marks, default=None)

@@ -261,7 +261,7 @@ class FrameMatching:
         """The IRIs of the streams."""
         return sorted(set(self.names.values()))
 
-    def solved(self, iri: str, given: list[Row], clock: StreamClock) -> Iterator[pa.RecordBatch]:
+    def solved(self, iri: str, given: list[Row], clock: StreamClock) -> Iterator[pd.DataFrame]:
         """Packs and side rows of a batch's rows, which are sorted by time; advances the clock."""
         report = TaskReport(self.streams.index(iri), PackedRow.of_messages)
         has_k = any(row[2] is not None for row in given)
@@ -272,12 +272,12 @@ class FrameMatching:
                 yield (events if has_k else numbered), lateness
 
         packs = self.solve.packs(judged(), (iri, 0), report)
-        yield from batches_of(PACKED, report.rows(packs))
+        return (batch.to_pandas() for batch in batches_of(PACKED, report.rows(packs)))
 
-    def marked(self, iri: str, clock: StreamClock) -> Iterator[pa.RecordBatch]:
+    def marked(self, iri: str, clock: StreamClock) -> pd.DataFrame:
         """Rows of `PACKED` with the stream's watermark."""
         number = len(self.streams) + self.streams.index(iri)
-        yield batch_of(PACKED, self.solve.marks(iri, clock.watermark, number))
+        return batch_of(PACKED, self.solve.marks(iri, clock.watermark, number)).to_pandas()
 
 
 @dataclass(slots=True)
@@ -299,10 +299,8 @@ class FrameClock(StatefulProcessor):  # type: ignore[misc]
             return
         given = [row for frame in rows for row in _rows(frame)]
         clock = self._stored()
-        for batch in self.matching.solved(iri, given, clock):
-            yield batch.to_pandas()
-        for batch in self.matching.marked(iri, clock):
-            yield batch.to_pandas()
+        yield from self.matching.solved(iri, given, clock)
+        yield self.matching.marked(iri, clock)
         times, counts = clock.counts.times.tolist(), clock.counts.counts.tolist()
         self._clock.update((clock.delay_ms, clock.latest, times, counts))
 
@@ -350,14 +348,12 @@ class FrameClocks(StatefulProcessor):  # type: ignore[misc]
         clocks = {iri: self._stored(iri, now) for iri in self.matching.streams}
         for iri, rows in given.items():
             clock, _ = clocks[iri]
-            for batch in self.matching.solved(iri, rows, clock):
-                yield batch.to_pandas()
+            yield from self.matching.solved(iri, rows, clock)
             clocks[iri] = clock, now
         idle = [(clock, now - since >= self.idle_ms) for clock, since in clocks.values()]
         risen = raise_silent(idle, now, now, FileSourceSettings())
         for iri, (clock, since) in clocks.items():
-            for batch in self.matching.marked(iri, clock):
-                yield batch.to_pandas()
+            yield self.matching.marked(iri, clock)
             self._clocks.updateValue((iri,), (json.dumps(clock.as_json()), since))
         if given or risen:
             waits = {since + self.idle_ms for _, since in clocks.values()}

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from spaseq.algebra.answer_batch import AnswerBatch
+from spaseq.algebra.answer_blocks import Answers
+from spaseq.algebra.answers import PartialAnswer
 from spaseq.errors import InputError, SpaseqError
 from spaseq.expr.extension import modules_from_files
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.inputs.stream_options import BadInput
 from spaseq.runtime.job.job import Job, LateEvent, Stats
-from spaseq.runtime.spark.rows.stage_rows import Message
+from spaseq.runtime.spark.rows.stage_rows import PARTIAL, Item
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
 
 KB_FILE = "spaseq-kb-"
@@ -69,14 +73,22 @@ def _save(knowledge: KnowledgeBase, path: Path) -> None:
     knowledge.save(path)
 
 
-def take_message(job: Job, message: Message) -> None:
-    """Add a task's counts to the job's, report bad input and late events, raise errors."""
-    match message:
-        case Stats():
-            job.stats.add_task(message)
-        case BadInput():
-            job.report_bad(message)
-        case LateEvent():
-            job.on_late(message)
-        case SpaseqError():
-            raise message
+def answers_in(job: Job, items: Iterable[tuple[int, Item]]) -> Iterator[tuple[int, Answers]]:
+    """(query, answers) among items of rows of `OUTPUT`; the job gets the others.
+
+    Counts of tasks are added to the job's. Errors are raised.
+    """
+    for query, item in items:
+        match item:
+            case AnswerBatch() | list():
+                yield query, item
+            case PartialAnswer():
+                job.take_partials(query - PARTIAL, [item])
+            case Stats():
+                job.stats.add_task(item)
+            case BadInput():
+                job.report_bad(item)
+            case LateEvent():
+                job.on_late(item)
+            case SpaseqError():
+                raise item

@@ -172,22 +172,10 @@ class FollowedFiles:
 
 
 _KNOWN = [
-    "path",
-    "stream",
-    "timepredicate",
-    "timeunit",
-    "format",
-    "base",
-    "triplesperevent",
-    "maxpartitionbytes",
-    "mode",
-    "log",
-    "watermark",
-    "maxbytesperbatch",
-    "growing",
-    "settle",
+    "path", "stream", "timepredicate", "timeunit", "format", "base", "triplesperevent",
+    "maxpartitionbytes", "mode", "log", "watermark", "maxbytesperbatch", "growing", "settle",
     "maxahead",
-]
+]  # fmt: skip
 
 
 def _stream(given: Mapping[str, str]) -> StreamOptions:

@@ -20,7 +20,7 @@ from functools import reduce
 from itertools import repeat
 from typing import Any, Protocol, TextIO
 
-from spaseq.algebra.answers import Answer, PartialAnswer
+from spaseq.algebra.answers import Answer
 from spaseq.automaton.program.window import Counted
 from spaseq.connectors import is_sink
 from spaseq.connectors.address import Address
@@ -40,7 +40,7 @@ from spaseq.runtime.spark.following.checkpoint import Checkpoint, OutputPosition
 from spaseq.runtime.spark.following.handover import Batch, Handover, batches
 from spaseq.runtime.spark.following.kb_refresh import Refresh
 from spaseq.runtime.spark.following.logged_output import LoggedOutput, until_failure
-from spaseq.runtime.spark.rows.stage_rows import OUTPUT, PARTIAL, Item, struct_of
+from spaseq.runtime.spark.rows.stage_rows import OUTPUT, Item, struct_of
 from spaseq.runtime.spark.session.failures import SPARK_FAILED, spark_errors
 from spaseq.runtime.spark.session.spark_session import session
 from spaseq.runtime.spark.session.worker_python import (
@@ -49,7 +49,7 @@ from spaseq.runtime.spark.session.worker_python import (
     worker_python,
     worker_variables,
 )
-from spaseq.runtime.spark.shared import ship_functions, store_knowledge, take_message
+from spaseq.runtime.spark.shared import answers_in, ship_functions, store_knowledge
 from spaseq.runtime.spark.stages.bucket_state import TOPICS, Buckets
 from spaseq.runtime.spark.stages.followed_patterns import PACKED, FollowSolve
 from spaseq.runtime.spark.stages.processor import FollowSequence
@@ -400,13 +400,8 @@ class _Delivery:
         if self.output is not None:
             self.output.begin(batch.number)
         items, failure = until_failure(batch.items)
-        for query, item in items:
-            if isinstance(item, PartialAnswer):
-                self.job.take_partials(query - PARTIAL, [item])
-            elif isinstance(item, Sequence):
-                yield from zip(repeat(query), item)
-            else:
-                take_message(self.job, item)
+        for query, answers in answers_in(self.job, items):
+            yield from zip(repeat(query), answers)
         self.job.stats.batches += 1
         self._note_state(items)
         if failure is not None:

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
@@ -67,19 +67,19 @@ class Meta:
     """The contents of a bucket's state.
 
     Attributes:
-        marks: the watermarks (ms) of the group's streams.
         version: number of entries so far.
         first: the first entry in the log; the snapshot includes the entries before it.
         snapshot_chunks, snapshot_bytes: the size of the snapshot.
         log_bytes: the size of the log.
+        marks: the watermarks (ms) of the group's streams.
     """
 
-    marks: list[int]
     version: int = 0
     first: int = 1
     snapshot_chunks: int = 0
     snapshot_bytes: int = 0
     log_bytes: int = 0
+    marks: list[int] = field(default_factory=list)
 
     @property
     def size(self) -> int:
@@ -88,23 +88,17 @@ class Meta:
 
     def row(self) -> tuple[Any, ...]:
         """The value of the state variable `meta`."""
-        return (
-            STATE_FORMAT,
-            self.version,
-            self.first,
-            self.snapshot_chunks,
-            self.snapshot_bytes,
-            self.log_bytes,
-            self.marks,
-        )
+        return STATE_FORMAT, *astuple(self)
 
     @classmethod
     def of(cls, row: tuple[Any, ...]) -> Meta:
         """The inverse of `row`; RunError for a layout of another version of the package."""
-        form, version, first, chunks, snapshot_bytes, log_bytes, marks = row
+        form, *stored = row
         if form != STATE_FORMAT:
             raise RunError(f"state format {form} cannot be read; this version reads {STATE_FORMAT}")
-        return cls(list(marks), version, first, chunks, snapshot_bytes, log_bytes)
+        meta = cls(*stored)
+        meta.marks = list(meta.marks)
+        return meta
 
 
 @record
@@ -205,7 +199,7 @@ class BucketState:
         known = self.meta.get() if self.meta.exists() else None
         if known is None:
             marks = [NEVER] * len(self.group.streams)
-            return Meta(marks), self._fresh(0)
+            return Meta(marks=marks), self._fresh(0)
         with self._reading():
             meta = Meta.of(known)
         if warm is None or not meta.first - 1 <= warm.version <= meta.version:
