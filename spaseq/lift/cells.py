@@ -6,11 +6,11 @@ Types are given as `volume=integer,price=decimal`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from spaseq.errors import UsageError
 from spaseq.expr.casts import CASTS
@@ -65,6 +65,56 @@ def variable_of(field: str) -> str:
 def inner_name(field: str) -> str:
     """The part of a variable's name for a field of an object, with the `_` before it."""
     return "_" + variable_of("x" + field)[1:]
+
+
+TWICE = Wrong("two fields have this name")
+OBJECT = Wrong("an object is no term; its fields are")
+
+MembersOf = Callable[[Any], "Iterable[tuple[str, Any]] | None"]
+"""The members of an object; None for another value."""
+
+_KNOWN = 10_000  # names of fields that are remembered
+
+
+class Flattening:
+    """Makes the cells of rows, for the names that are read."""
+
+    def __init__(
+        self, names: frozenset[str] | None, cell: Callable[[Any], Cell], members: MembersOf
+    ) -> None:
+        """`names` are the fields that are read; None for all."""
+        self._names, self._cell, self._members = names, cell, members
+        self._read: dict[str, bool] = {}
+
+    def row(self, members: Iterable[tuple[str, Any]]) -> dict[str, Cell]:
+        """The cells of a row, by variable."""
+        out: dict[str, Cell] = {}
+        for name, value in members:
+            self._add(variable_of(name), value, out)
+        return out
+
+    def items(self, values: Iterable[Any]) -> Items:
+        """The elements of a list."""
+        elements = []
+        for value in values:
+            out: dict[str, Cell] = {}
+            self._add("", value, out)
+            elements.append(out)
+        return Items(tuple(elements))
+
+    def _add(self, name: str, value: Any, out: dict[str, Cell]) -> None:
+        if self._names is None or self._reads(name, self._names):
+            out[name] = self._cell(value) if name not in out else TWICE
+            for inner, item in self._members(value) or ():
+                self._add(name + inner_name(inner), item, out)
+
+    def _reads(self, name: str, names: frozenset[str]) -> bool:
+        read = self._read.get(name)
+        if read is None:
+            read = name in names or any(n.startswith(f"{name}_") for n in names)
+            if len(self._read) < _KNOWN:
+                self._read[name] = read
+        return read
 
 
 def is_term(text: str) -> bool:

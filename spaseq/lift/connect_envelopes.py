@@ -15,6 +15,7 @@ from typing import Any
 
 from spaseq.expr.numbers import write_decimal, write_double
 from spaseq.lift.cells import Wrong
+from spaseq.lift.python_values import python_cell
 from spaseq.rdf.terms.term import XSD, literal_text
 
 NAMES = frozenset(("schema", "payload"))
@@ -95,15 +96,15 @@ def _scaled_decimal(value: Any, said: dict[str, Any]) -> Typed:
 
 
 def _date(value: Any, said: dict[str, Any]) -> Typed:
-    return _typed(date.fromordinal(_EPOCH.toordinal() + int(value)).isoformat(), "date")
+    return Typed(python_cell(date.fromordinal(_EPOCH.toordinal() + int(value))))
 
 
 def _instant(units: int) -> Callable[[Any, dict[str, Any]], Typed]:
     """Reads times since 1970, given the number of units in a second."""
 
     def read(value: Any, said: dict[str, Any]) -> Typed:
-        when = _EPOCH + timedelta(microseconds=int(value) * 1_000_000 // units)
-        return _typed(_cut(when.replace(tzinfo=None).isoformat()) + "Z", "dateTime")
+        moment = _EPOCH + timedelta(microseconds=int(value) * 1_000_000 // units)
+        return Typed(python_cell(moment))
 
     return read
 
@@ -115,14 +116,9 @@ def _clock(units: int) -> Callable[[Any, dict[str, Any]], Typed]:
         moment = datetime.min + timedelta(microseconds=int(value) * 1_000_000 // units)
         if moment.date() != date.min:
             raise ValueError("more than a day")
-        return _typed(_cut(moment.time().isoformat()), "time")
+        return Typed(python_cell(moment.time()))
 
     return read
-
-
-def _cut(text: str) -> str:
-    """A time without zeros at the end of its fraction."""
-    return text.rstrip("0") if "." in text else text
 
 
 def _zoned(value: Any, said: dict[str, Any]) -> Typed:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -17,7 +17,7 @@ import numpy as np
 from spaseq import thresholds
 from spaseq.compiled.arrays import Bools
 from spaseq.expr.numbers import write_double
-from spaseq.lift.cells import Cell, Items, Wrong, has_surrogate, inner_name, variable_of
+from spaseq.lift.cells import OBJECT, Cell, Flattening, Wrong, has_surrogate
 from spaseq.lift.connect_envelopes import NAMES, Typed, is_envelope, typed
 from spaseq.lift.lift_plan import Fields
 from spaseq.lift.row_blocks import (
@@ -36,59 +36,7 @@ from spaseq.rdf.terms.term import XSD, literal_text
 if TYPE_CHECKING:
     from spaseq.lift.json_columns import JsonColumns, JsonScanner
 
-TWICE = Wrong("two fields have this name")
-OBJECT = Wrong("an object is no term; its fields are")
-
-MembersOf = Callable[[Any], "Iterable[tuple[str, Any]] | None"]
-"""The members of an object; None for another value."""
-
 _MARK = b'"payload"'
-
-_KNOWN = 10_000  # names of fields that are remembered
-
-
-class Flattening:
-    """Makes the cells of rows, for the names that are read."""
-
-    def __init__(
-        self, names: frozenset[str], cell: Callable[[Any], Cell], members: MembersOf
-    ) -> None:
-        self._names, self._cell, self._members = names, cell, members
-        self._read: dict[str, bool] = {}
-
-    def row(self, members: Iterable[tuple[str, Any]]) -> dict[str, Cell]:
-        """The cells of a row, by variable."""
-        out: dict[str, Cell] = {}
-        for name, value in members:
-            self._add(variable_of(name), value, out)
-        return out
-
-    def _add(self, name: str, value: Any, out: dict[str, Cell]) -> None:
-        read = self._read.get(name)
-        if read is None:
-            read = name in self._names or any(n.startswith(f"{name}_") for n in self._names)
-            if len(self._read) < _KNOWN:
-                self._read[name] = read
-        if read:
-            out[name] = self._cell(value) if name not in out else TWICE
-            for inner, item in self._members(value) or ():
-                self._add(name + inner_name(inner), item, out)
-
-
-def element(value: Any, cell: Callable[[Any], Cell], members: MembersOf) -> dict[str, Cell]:
-    """The cells of a list's element, by the suffix of their variables after the element's."""
-    out: dict[str, Cell] = {}
-    _flatten("", value, out, cell, members)
-    return out
-
-
-def _flatten(
-    name: str, value: Any, out: dict[str, Cell], cell: Callable[[Any], Cell], members: MembersOf
-) -> None:
-    out[name] = cell(value) if name not in out else TWICE
-    for inner, item in members(value) or ():
-        _flatten(name + inner_name(inner), item, out, cell, members)
-
 
 _SHOWN = 300
 _BOOLEANS = {flag: literal_text(str(flag).lower(), f"{XSD}boolean") for flag in (True, False)}
@@ -273,9 +221,10 @@ def cell(value: Any) -> Cell:
         return _BOOLEANS[value]
     if kind is Members:
         return OBJECT
-    return Items(tuple(element(item, cell, _members) for item in value))
+    return _ELEMENTS.items(value)
 
 
+_ELEMENTS = Flattening(None, cell, _members)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _LINE_OBJECT = re.compile(rb"\s*\{.*\}\s*\n")
 _PEEKED = 1 << 16

@@ -12,13 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spaseq.algebra.constants import constant_text
 from spaseq.compiled.arrays import Bools, Bytes
 from spaseq.expr.env import DictEnv, Env
-from spaseq.expr.values import decode
 from spaseq.lang import ast
 from spaseq.lift.lanes import DATATYPES, Column, Lane, LaneForm
-from spaseq.rdf.terms.term import XSD, XSD_STRING, split_literal
+from spaseq.lift.pruned_lifts import comparison, spelled_iri
+from spaseq.rdf.terms.term import XSD
 
 _TIME = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 _CASTS: dict[str, tuple[LaneForm, str, Any]] = {
@@ -98,7 +97,7 @@ Columns = Mapping[str, Column]
 Term = Callable[[Env], "str | None"]
 Form = Callable[[Columns], "Lane | None"]
 _SAFE = "^[A-Za-z0-9_~-][A-Za-z0-9_.~-]*$"
-"""Texts that make a valid IRI after any prefix that `_iri_parts` accepts."""
+"""Texts that make a valid IRI after any prefix that `lane_form` accepts."""
 
 _COMPARE: dict[str, Callable[..., Any]] = {
     "<": np.less,
@@ -108,7 +107,6 @@ _COMPARE: dict[str, Callable[..., Any]] = {
     "=": np.equal,
     "!=": np.not_equal,
 }
-_SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 _SAME = {**DATATYPES, LaneForm.STRING: "string"}
 """The casts that change nothing."""
 
@@ -127,59 +125,37 @@ def lane_form(expr: ast.Expr, term: Term) -> Form | None:
             return lane if _SAME.get(lane.form) == kind else cast_of_strings(lane, kind)
 
         return cast
-    parts = _iri_parts(expr, term)
-    if parts is None:
+    parts = spelled_iri(expr)
+    if parts is None or parts.prefix[-1] not in "/#":
         return None
-    prefix, variable, suffix, in_str = parts
+    prefix, suffix = parts.prefix, parts.suffix
+    for sample in ("x", "-1", "A.~_9"):
+        if term(DictEnv({parts.field: f'"{sample}"'})) != f"<{prefix}{sample}{suffix}>":
+            return None
 
     def iri(columns: Columns) -> Lane | None:
-        lane = columns.get(variable)
+        lane = columns.get(parts.field)
         if not isinstance(lane, Lane):
             return None
         if lane.form is LaneForm.STRING and _all_safe(lane.values):
             return Lane(LaneForm.IRI, lane.values, prefix, suffix)
-        if lane.form is LaneForm.INTEGER and in_str:
+        if lane.form is LaneForm.INTEGER and parts.in_str:
             return Lane(LaneForm.IRI, lane.values, prefix, suffix)
         return None
 
     return iri
 
 
-def _iri_parts(expr: ast.Expr, term: Term) -> tuple[str, str, str, bool] | None:
-    """(prefix, variable, suffix, whether in STR) of `IRI(CONCAT("...", ?f, "..."))`."""
-    match expr:
-        case ast.Call("IRI" | "URI", (ast.Call("CONCAT", args),)):
-            pass
-        case _:
-            return None
-    texts, variable, in_str = ["", ""], None, False
-    for arg in args:
-        match arg:
-            case ast.Literal():
-                lexical, datatype, language = split_literal(constant_text(arg))
-                if datatype != XSD_STRING or language is not None:
-                    return None
-                texts[variable is not None] += lexical
-            case ast.Var(name) | ast.Call("STR", (ast.Var(name),)) if variable is None:
-                variable, in_str = name, isinstance(arg, ast.Call)
-            case _:
-                return None
-    if variable is None:
-        return None
-    for sample in ("x", "-1", "A.~_9"):
-        text = term(DictEnv({variable: f'"{sample}"'}))
-        if text != f"<{texts[0]}{sample}{texts[1]}>" or texts[0][-1:] not in ("/", "#"):
-            return None
-    return texts[0], variable, texts[1], in_str
-
-
 def lane_test(expr: ast.Expr) -> Callable[[Columns], Bools | None] | None:
     """The test [n] of a comparison over a lane, if it is one with an integer; None: not usual."""
-    comparison = _comparison(expr)
-    if comparison is None:
+    found = comparison(expr)
+    if found is None or type(found[2]) is not int or abs(found[2]) > _MOST_EXACT:
         return None
-    operand, compare, constant = comparison
+    operator, operand, constant = found
     form = lane_form(operand, lambda _: None)
+    if form is None and not isinstance(operand, ast.Var):
+        return None
+    compare = _COMPARE[operator]
 
     def compared(columns: Columns) -> Bools | None:
         lane = columns.get(operand.name) if isinstance(operand, ast.Var) else None
@@ -201,26 +177,3 @@ def _all_safe(values: Any) -> bool:
         return True
     safe = pc.all(pc.match_substring_regex(values, _SAFE)).as_py()
     return safe is None or bool(safe)
-
-
-def _comparison(expr: ast.Expr) -> tuple[ast.Expr, Callable[..., Any], int] | None:
-    """(operand, function, integer) of a comparison with an integer that float64 has exactly.
-
-    The operand is a variable or its cast.
-    """
-    match expr:
-        case ast.Compare(op, ast.Var() | ast.FunctionCall() as operand, ast.Literal() as constant):
-            pass
-        case ast.Compare(op, ast.Literal() as constant, ast.Var() | ast.FunctionCall() as operand):
-            pass
-        case _:
-            return None
-    if isinstance(operand, ast.FunctionCall) and not (
-        len(operand.args) == 1 and isinstance(operand.args[0], ast.Var)
-    ):
-        return None
-    value = decode(constant_text(constant))
-    if type(value) is not int or abs(value) > _MOST_EXACT:
-        return None
-    swapped = isinstance(expr.left, ast.Literal)
-    return operand, _COMPARE[_SWAPPED[op] if swapped else op], value

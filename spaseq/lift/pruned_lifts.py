@@ -11,13 +11,16 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from spaseq.algebra.constants import constant_text
 from spaseq.algebra.nodes import PatternTerm, is_reserved
+from spaseq.expr.values import decode
 from spaseq.lang import ast
 from spaseq.lang.variables import variables_of
 from spaseq.lift.cells import variable_of
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, TemplateTriple, time_field
 from spaseq.limits import Limits
 from spaseq.rdf.terms.term import is_absolute_iri, is_rdf_term
+from spaseq.records import record
 
 _PREFIX = re.compile("https?://[A-Za-z0-9.-]+(/[A-Za-z0-9._~-]*)*[/#]")
 """The beginnings that make a valid IRI with any integer after them."""
@@ -205,38 +208,58 @@ def numbered_iri(expr: ast.Expr, whole: Collection[str]) -> bool:
     >>> numbered_iri(ast.Var("f"), {"f"})
     False
     """
-    match expr:
-        case ast.Call(
-            "IRI" | "URI",
-            (
-                ast.Call(
-                    "CONCAT", (ast.Literal(str(start), None, None), ast.Call("STR", (ast.Var(f),)))
-                ),
-            ),
-        ):
-            return f in whole and _PREFIX.fullmatch(start) is not None
-    return False
+    iri = spelled_iri(expr)
+    if iri is None or not iri.in_str or iri.suffix:
+        return False
+    return iri.field in whole and _PREFIX.fullmatch(iri.prefix) is not None
 
 
-def spelled_field(expr: ast.Expr) -> tuple[str, str, str] | None:
-    """(prefix, field, suffix) of `IRI(CONCAT("scheme:...", ?f, "..."))`, also with `STR(?f)`.
+@record
+class SpelledIri:
+    """The IRIs of a field between two texts; `in_str` says whether STR is around the field."""
 
-    >>> spelled_field(ast.Call("IRI", (ast.Literal("http://e/", None, None),)))
+    prefix: str
+    field: str
+    suffix: str
+    in_str: bool
+
+
+def spelled_iri(expr: ast.Expr) -> SpelledIri | None:
+    """The IRIs of `IRI(CONCAT("scheme:...", ?f, "..."))`, also with `STR(?f)`.
+
+    >>> spelled_iri(ast.Call("IRI", (ast.Literal("http://e/", None, None),)))
     """
     match expr:
         case ast.Call("IRI" | "URI", (ast.Call("CONCAT", args),)):
             pass
         case _:
             return None
-    texts, name = ["", ""], None
+    texts, name, in_str = ["", ""], None, False
     for arg in args:
         match arg:
             case ast.Literal(str(text), None, None):
                 texts[name is not None] += text
             case ast.Var(variable) | ast.Call("STR", (ast.Var(variable),)) if name is None:
-                name = variable
+                name, in_str = variable, isinstance(arg, ast.Call)
             case _:
                 return None
     if name is None or not is_absolute_iri(texts[0]):
         return None
-    return texts[0], name, texts[1]
+    return SpelledIri(texts[0], name, texts[1], in_str)
+
+
+_SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+
+
+def comparison(expr: ast.Expr) -> tuple[str, ast.Expr, Any] | None:
+    """(operator, operand, value) of a comparison with a constant, which may stand on either side.
+
+    >>> comparison(ast.Compare("<", ast.Literal("x"), ast.Var("f")))
+    ('>', Var(name='f'), 'x')
+    """
+    match expr:
+        case ast.Compare(op, operand, ast.Literal() as constant):
+            return op, operand, decode(constant_text(constant))
+        case ast.Compare(op, ast.Literal() as constant, operand):
+            return _SWAPPED[op], operand, decode(constant_text(constant))
+    return None

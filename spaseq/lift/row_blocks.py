@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import islice
 from typing import IO, Any, TypeVar
@@ -20,20 +20,14 @@ import pyarrow.compute as pc
 
 from spaseq import thresholds
 from spaseq.compiled.arrays import Int64s
-from spaseq.expr.numbers import Float, write_decimal, write_double
-from spaseq.expr.temporal import Duration, write_duration
+from spaseq.expr.numbers import Float
+from spaseq.expr.temporal import Duration
 from spaseq.lift.cells import Cell, Items, Wrong, inner_name, variable_of
+from spaseq.lift.python_values import python_cell
 from spaseq.limits import Limits
 from spaseq.rdf.inputs.files import READ_ERRORS
-from spaseq.rdf.terms.term import XSD, literal_text
 
 R = TypeVar("R")
-
-_MICROSECONDS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
-"""By unit: multiplier and divisor of its numbers for microseconds."""
-
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # days from the epoch to years 1 and 9999
-_DAY = 86_400_000_000  # microseconds
 
 Report = Callable[[int, str, str], None]
 """Called with the line, the reason and the text of a row that is bad."""
@@ -129,22 +123,18 @@ def cells(column: Any) -> list[Cell]:
     if isinstance(kind, TermType):
         texts: list[Cell] = column.storage.to_pylist()
         return texts
-    if isinstance(kind, pa.BaseExtensionType):
-        if kind.extension_name == "arrow.uuid":
-            return [None if v is None else literal_text(str(v)) for v in column.to_pylist()]
-        return [
-            None if v is None else Wrong(f"{kind} is no term") for v in column.storage.to_pylist()
-        ]
+    if isinstance(kind, pa.BaseExtensionType) and kind.extension_name != "arrow.uuid":
+        return _all(column.storage, Wrong(f"{kind} is no term"))
     if pa.types.is_dictionary(kind):
         return cells(column.dictionary_decode())
     if _is_list(kind):
         return _lists(column)
     if pa.types.is_struct(kind):
         return _all(column, Wrong("a struct is no term; its fields are"))
-    convert, values = _converted(column)
-    if convert is None:
+    values = _values(column)
+    if values is None:
         return _all(column, Wrong(f"{kind} is no term"))
-    return [None if value is None else convert(value) for value in values]
+    return [*map(python_cell, values)]
 
 
 def _all(column: Any, cell: Cell) -> list[Cell]:
@@ -172,84 +162,59 @@ def _lists(column: Any) -> list[Cell]:
     return out
 
 
-def _converted(column: Any) -> tuple[Callable[[Any], Cell] | None, list[Any]]:
-    """(function from a value to its cell, values); no function for types without terms."""
+def _values(column: Any) -> list[Any] | None:
+    """The Python values of an Arrow array; None for types without terms."""
     t, kind = pa.types, column.type
-    if t.is_null(kind):
-        return (lambda _: None), [None] * len(column)
-    if t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind):
-        return literal_text, column.to_pylist()
-    if t.is_boolean(kind):
-        return _typed("boolean", lambda v: "true" if v else "false"), column.to_pylist()
-    if t.is_integer(kind):
-        return _typed("integer", str), column.to_pylist()
-    if t.is_float64(kind):
-        return _typed("double", write_double), column.to_pylist()
-    if t.is_floating(kind):
-        return _typed("float", lambda v: write_double(Float(v))), column.to_pylist()
-    if t.is_decimal(kind):
-        return _typed("decimal", write_decimal), column.to_pylist()
-    return _temporal(column)
+    if t.is_temporal(kind):
+        make = _TEMPORAL.get(str(kind).partition("[")[0])
+        if make is None:
+            return None
+        times, parts = _MICROSECONDS.get(getattr(kind, "unit", ""), (1, 1))
+        if t.is_date(kind):
+            column = column.cast(pa.date32()).cast(pa.int32())
+        numbers = column.cast(pa.int32() if t.is_time32(kind) else pa.int64()).to_pylist()
+        return [None if number is None else make(number * times, parts) for number in numbers]
+    if t.is_floating(kind) and not t.is_float64(kind):
+        return [None if value is None else Float(value) for value in column.to_pylist()]
+    texts = t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind)
+    number = t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind)
+    known = texts or number or t.is_null(kind) or t.is_boolean(kind)
+    return column.to_pylist() if known or isinstance(kind, pa.BaseExtensionType) else None
 
 
-def _temporal(column: Any) -> tuple[Callable[[Any], Cell] | None, list[Any]]:
-    t, kind = pa.types, column.type
-    if t.is_timestamp(kind):
-        return _date_time(*_MICROSECONDS[kind.unit]), column.cast(pa.int64()).to_pylist()
-    if t.is_date32(kind):
-        return _date, column.cast(pa.int32()).to_pylist()
-    if t.is_date64(kind):
-        days = column.cast(pa.int64()).to_pylist()
-        return (lambda ms: _date(ms // 86_400_000)), days
-    if t.is_time(kind):
-        number = pa.int32() if t.is_time32(kind) else pa.int64()
-        times, parts = _MICROSECONDS[kind.unit]
-        clock = _typed("time", lambda v: _clock(v * times // parts))
-        return clock, column.cast(number).to_pylist()
-    if t.is_duration(kind):
-        return _duration(*_MICROSECONDS[kind.unit]), column.cast(pa.int64()).to_pylist()
-    return None, []
+_MICROSECONDS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
+"""By unit: multiplier and divisor of its numbers for microseconds."""
 
 
-def _typed(datatype: str, write: Callable[[Any], str]) -> Callable[[Any], Cell]:
-    end = f'"^^<{XSD}{datatype}>'
-    return lambda value: f'"{write(value)}{end}'
-
-
-def _date_time(times: int, parts: int) -> Callable[[int], Cell]:
-    def convert(number: int) -> Cell:
-        days, clock = divmod(number * times // parts, _DAY)
-        if not _FIRST_DAY <= days <= _LAST_DAY:
-            return Wrong("a year outside 1 to 9999")
-        return f'"{_day(days)}T{_clock(clock)}Z"^^<{XSD}dateTime>'
-
-    return convert
-
-
-def _date(days: int) -> Cell:
-    if not _FIRST_DAY <= days <= _LAST_DAY:
+def _moment(number: int, parts: int) -> datetime | Wrong:
+    try:
+        return datetime(1970, 1, 1) + timedelta(microseconds=number // parts)
+    except OverflowError:
         return Wrong("a year outside 1 to 9999")
-    return f'"{_day(days)}"^^<{XSD}date>'
 
 
-def _day(days: int) -> str:
-    return (date(1970, 1, 1) + timedelta(days)).isoformat()
+def _date(days: int, _: int) -> date | Wrong:
+    moment = _moment(days * 86_400_000_000, 1)
+    return moment if isinstance(moment, Wrong) else moment.date()
 
 
-def _clock(microseconds: int) -> str:
-    seconds, rest = divmod(microseconds, 1_000_000)
-    fraction = f".{rest:06}".rstrip("0") if rest else ""
-    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{fraction}"
+def _time(number: int, parts: int) -> time:
+    return (datetime.min + timedelta(microseconds=number // parts)).time()
 
 
-def _duration(times: int, parts: int) -> Callable[[int], Cell]:
-    def convert(number: int) -> Cell:
-        whole = abs(number) * times // parts
-        seconds = Decimal(whole if number >= 0 else -whole).scaleb(-6)
-        text = write_duration(Duration("dayTimeDuration", 0, seconds))
-        return f'"{text}"^^<{XSD}dayTimeDuration>'
+def _duration(number: int, parts: int) -> Duration:
+    whole = number // parts if number >= 0 else -(-number // parts)
+    return Duration("dayTimeDuration", 0, Decimal(whole).scaleb(-6))
 
-    return convert
+
+_TEMPORAL: dict[str, Callable[[int, int], Any]] = {
+    "timestamp": _moment,
+    "date32": _date,
+    "date64": _date,
+    "time32": _time,
+    "time64": _time,
+    "duration": _duration,
+}
 
 
 @dataclass

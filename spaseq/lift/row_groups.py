@@ -15,14 +15,14 @@ from itertools import groupby
 from typing import Any, TypeAlias
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.constants import constant_text, is_part
+from spaseq.algebra.constants import is_part
 from spaseq.expr.values import decode
 from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts, exists_uses
 from spaseq.lift.cells import variable_of
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan
 from spaseq.lift.lifted_graphs import unified
-from spaseq.lift.pruned_lifts import KnownFields, spelled_field
+from spaseq.lift.pruned_lifts import KnownFields, comparison, spelled_iri
 
 AskedRows: TypeAlias = "tuple[tuple[Bound, ...], ...]"
 """A row in a solution is within all bounds of one of these."""
@@ -115,15 +115,14 @@ def _equal(one: ast.Var, other: n.PatternTerm, binds: Mapping[str, ast.Expr]) ->
         if type(value) is str or (type(value) is int and other.startswith(f'"{value}"')):
             yield Bound(field, "=", value)
         return
-    spelled = spelled_field(binds[one.name]) if one.name in binds else None
-    if spelled is None:
+    iri = spelled_iri(binds[one.name]) if one.name in binds else None
+    if iri is None:
         return
-    prefix, field, suffix = spelled
-    before, after = f"<{prefix}", f"{suffix}>"
+    before, after = f"<{iri.prefix}", f"{iri.suffix}>"
     if len(other) >= len(before) + len(after) and other.startswith(before):
         inner = other[len(before) : -len(after)]
         if other.endswith(after):
-            yield Bound(field, "=", inner, _INTEGER.fullmatch(inner) is not None)
+            yield Bound(iri.field, "=", inner, _INTEGER.fullmatch(inner) is not None)
 
 
 def asked_text(asked: Sequence[Sequence[Bound]]) -> str:
@@ -131,7 +130,6 @@ def asked_text(asked: Sequence[Sequence[Bound]]) -> str:
     return " or ".join(" && ".join(map(str, conjunction)) for conjunction in asked) or "no row"
 
 
-_SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 _MOST_EXACT = 2**53
 """A double is compared with an integer as a double; up to here that is exact."""
 
@@ -195,16 +193,10 @@ def bounds(plan: LiftPlan) -> list[Bound]:
 
 def bound_of(expr: ast.Expr) -> Bound | None:
     """The bound that an expression is: a comparison with an integer, or = with a text."""
-    match expr:
-        case ast.Compare(op, ast.Var(name), ast.Literal() as constant) if op in _SWAPPED:
-            operator: str = op
-        case ast.Compare(op, ast.Literal() as constant, ast.Var(name)) if op in _SWAPPED:
-            operator = _SWAPPED[op]
-        case _:
-            return None
-    value = decode(constant_text(constant))
-    if type(value) is int or (type(value) is str and operator == "="):
-        return Bound(name, operator, value)
+    match comparison(expr):
+        case (op, ast.Var(name), value) if op != "!=":
+            if type(value) is int or (type(value) is str and op == "="):
+                return Bound(name, op, value)
     return None
 
 

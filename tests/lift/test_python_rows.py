@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from spaseq.lift.cells import Wrong
 from spaseq.lift.lift_plan import Fields
-from spaseq.lift.python_rows import dict_blocks, python_cell
+from spaseq.lift.python_rows import dict_blocks
+from spaseq.lift.python_values import python_cell
 from tests.lift.lifting import integer, typed
 from tests.sizes import sizes
 

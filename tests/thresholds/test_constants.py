@@ -48,7 +48,7 @@ EXCEPTIONS = {
         lift/solutions.py:_REMEMBERED rdf/lines/arenas.py:_ROWS""",
     "digits or bits that a number of a kind holds exactly": """
         automaton/registers/compiled/accumulation.py:MOST lift/lane_forms.py:_MOST_DIGITS
-        lift/lane_forms.py:_MOST_EXACT lift/python_rows.py:_MOST_BITS
+        lift/lane_forms.py:_MOST_EXACT lift/python_values.py:_MOST_BITS
         rdf/columns/solution_batch.py:_MOST rdf/kernels/shaped_lines.py:_MOST_DIGITS
         lift/row_groups.py:_MOST_EXACT rdf/kernels/literal_values.py:_MOST_DIGITS
         rdf/lines/arenas.py:_LARGE runtime/spark/lifted_frames.py:_MOST_EXACT
