@@ -31,8 +31,8 @@ _OF_MORE = (ast.Exists, ast.Prev, ast.Timestamp)
 
 def reason_for_all(plan: QueryPlan, gpm: GpmPlan) -> str | None:
     """The reason, beside its pattern, why nothing of a GPM on windows is kept, if any."""
-    if plan.sequence.needs_instants:
-        return "the sequence counts window events without solutions"
+    if plan.sequence.needs_instants and not plan.sequence.partition and _counts_events(plan):
+        return "the sequence counts events that windows hold"
     if gpm.streams:
         return "it stands on a stream, too"
     if gpm.correlation is not None or gpm.needed:
@@ -43,6 +43,11 @@ def reason_for_all(plan: QueryPlan, gpm: GpmPlan) -> str | None:
     if plan.changing is not None and reads(kept_part(gpm.pattern), plan.changing.graphs):
         return "it reads a graph that changes"
     return None
+
+
+def _counts_events(plan: QueryPlan) -> bool:
+    """Whether streams of a window have other readers, too."""
+    return any(window.held.counted for window in plan.inputs.windows)
 
 
 def reason_against(gpm: GpmPlan) -> str | None:

@@ -24,7 +24,7 @@ from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.stateful import Stateful
 from spaseq.windows.group_aggregates import ChangedGroups, Exceeding, aggregates, codes_of, tests_of
 from spaseq.windows.group_rows import GroupRows, form_of
-from spaseq.windows.group_tables import GroupTable, TrackedOperands
+from spaseq.windows.group_tables import GroupTable, Key, TrackedOperands
 from spaseq.windows.kept_rows import LINKS
 from spaseq.windows.kernels.group_runs import HEAD, MEMBERS, NO_TERM, TAIL, WIDTH, advanced
 from spaseq.windows.kernels.window_bounds import LOOK
@@ -73,6 +73,11 @@ class GroupKeeper(Stateful):
     def next_due(self) -> int | None:
         """The time (ms) of the next window event, if no further event comes; None: never."""
         return self._rows.next_due
+
+    @property
+    def closed(self) -> tuple[Closes, list[Key]] | None:
+        """The last window events and their partitions; see `WindowRows`."""
+        return self._rows.closed
 
     def advance(
         self, rows: SolutionBatch, until: int, evaluator: CurrentEvaluator

@@ -23,7 +23,7 @@ from spaseq.plan.window_groups import SOLVED
 from spaseq.plan.window_joins import column_of
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.stateful import Stateful
-from spaseq.windows.group_tables import GroupTable
+from spaseq.windows.group_tables import GroupTable, Key
 from spaseq.windows.kept_rows import EVENT_COLUMNS, LINKS, Form
 from spaseq.windows.kernels.joined_rows import joined
 from spaseq.windows.kernels.window_bounds import FIRST, WAIT
@@ -160,6 +160,11 @@ class JoinKeeper(Stateful):
     def next_due(self) -> int | None:
         """The time (ms) of the next window event, if no further event comes; None: never."""
         return self._rows.next_due
+
+    @property
+    def closed(self) -> tuple[Closes, list[Key]] | None:
+        """The last window events and their partitions; see `WindowRows`."""
+        return self._rows.closed
 
     def advance(
         self, rows: SolutionBatch, until: int, evaluator: CurrentEvaluator

@@ -9,13 +9,18 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.gpm.evaluator import CurrentEvaluator
+from spaseq.gpm.graphs.vertical_partition import ScopedTerms
 from spaseq.gpm.solution_rows import SolutionRows, without_private
+from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptGroups, KeptJoin, PanesExtent, QueryPlan
-from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.stateful import Stateful
 from spaseq.windows.group_keeper import GroupKeeper
+from spaseq.windows.group_tables import Key
 from spaseq.windows.join_keeper import JoinKeeper
+from spaseq.windows.lasting_solutions import ChangedSolutions
+from spaseq.windows.window_closes import Closes
 from spaseq.windows.window_events import WindowGraphs
 from spaseq.windows.window_runs import EVER
 
@@ -36,9 +41,11 @@ class KeptWindow(Stateful):
         changes: frozenset[str | None],
         exceed: Exceed,
         limits: Limits,
+        counts: bool,
     ) -> None:
+        """`counts`: the sequence counts the window events, also those without solutions."""
         self.gpm, self._window, self._plan = kept.gpm, window, plan
-        self._graphs = WindowGraphs(plan)
+        self._counts, self._graphs = counts, WindowGraphs(plan)
         given = window, changes, partial(exceed, window), limits
         self._keeper: GroupKeeper | JoinKeeper = (
             JoinKeeper(plan, kept, *given)
@@ -86,14 +93,26 @@ class KeptWindow(Stateful):
         self._waiting = []
         if not len(all_rows) and (due is None or due > self._until):
             return []
-        private, batches = plan.patterns.gpms[self.gpm].private, list[SolutionBatch]()
-        for changed in self._keeper.advance(all_rows, self._until, evaluator):
-            if len(changed.event):
-                index, solutions = self._graphs.of_solutions(self._window, changed)
-                made = SolutionRows(plan, len(plan.inputs.streams) + self._window, index)
-                made.add(self.gpm, without_private(solutions, private))
-                batches.append(made.batch())
+        changed = self._keeper.advance(all_rows, self._until, evaluator)
+        batches = [self._rows(self.gpm, each) for each in changed if len(each.event)]
+        if self._counts and self._keeper.closed is not None and len(self._keeper.closed[0]):
+            batches.append(self._rows(BARE, self._closed(*self._keeper.closed)))
         return batches
+
+    def _rows(self, gpm: int, changed: ChangedSolutions) -> SolutionBatch:
+        plan = self._plan
+        index, solutions = self._graphs.of_solutions(self._window, changed)
+        made = SolutionRows(plan, len(plan.inputs.streams) + self._window, index)
+        made.add(gpm, without_private(solutions, plan.patterns.gpms[self.gpm].private))
+        return made.batch()
+
+    def _closed(self, closes: Closes, keys: Sequence[Key]) -> ChangedSolutions:
+        """The last window events, each with the values of PARTITION BY as its only solution."""
+        lexicon = Lexicon(ScopedTerms([]))
+        partition = enumerate(self._plan.sequence.own_partition)
+        columns = {v: encoded(lexicon, [key[i] for key in keys]) for i, v in partition}
+        events = np.arange(len(closes), dtype=np.int64)
+        return ChangedSolutions(closes, events, np.zeros(len(closes), np.int64), columns, lexicon)
 
     def look_again(self) -> None:
         """The knowledge base has changed."""
@@ -108,11 +127,15 @@ class KeptWindow(Stateful):
 
 def kept_windows(plan: QueryPlan, exceed: Exceed, limits: Limits) -> Sequence[KeptWindow]:
     """The kept groups and joins of all GPMs, by window."""
-    windows = []
+    windows, counted = list[KeptWindow](), set[int]()
     for kept in plan.patterns.kept:
         changes: dict[int, set[str | None]] = {}
         for source in plan.patterns.gpms[kept.gpm].windows:
             changes.setdefault(source.window, set()).add(source.change)
         for window, wanted in changes.items():
-            windows.append(KeptWindow(plan, kept, window, frozenset(wanted), exceed, limits))
+            counts = plan.sequence.needs_instants and window not in counted
+            counted.add(window)
+            windows.append(
+                KeptWindow(plan, kept, window, frozenset(wanted), exceed, limits, counts)
+            )
     return windows

@@ -32,6 +32,8 @@ class WindowRows(KeptRows):
         partitions: the numbers of partitions, by the values of PARTITION BY; there is one without.
         lists: int64 [PLACES, room] (`kernels.window_bounds`); the last column is free.
         next_due: the time (ms) of the next window event, if no further event comes; None: never.
+        closed: the last window events, and for each the values of PARTITION BY, if the sequence
+            counts window events.
     """
 
     STATE = (*KeptRows.STATE, "order", "partitions", ("lists", "_used_lists"))
@@ -46,6 +48,8 @@ class WindowRows(KeptRows):
         self.lists = with_room(np.empty((PLACES, 0), np.int64), len(self.partitions) + 1)
         self._closes = closes_of(plan.inputs.windows[window].extent)
         self.next_due: int | None = None
+        self._counts = plan.sequence.needs_instants
+        self.closed: tuple[Closes, list[Key]] | None = None
         self._enough = 0  # rows among which few have left
 
     # --- rows that come ---------------------------------------------------------------------------
@@ -84,6 +88,9 @@ class WindowRows(KeptRows):
         """The window events up to a time (ms); the last `new` rows have just come."""
         closes = self._closes.after(self, new, until)
         self.next_due = self._closes.next_due(self.lists)
+        if self._counts:
+            keys = self.partitions.keys
+            self.closed = closes, [keys[number] for number in closes.partition.tolist()]
         return closes
 
     def sizes(self, closes: Closes) -> tuple[Int64s, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
 import pytest
@@ -36,6 +36,23 @@ def partitioned_query(draw: Random) -> str:
         query = drawn_query(draw)
         if "PARTITION" in query:
             return query
+
+
+COUNTED = """DEFINE GPM B ON W {
+    { SELECT (COUNT(?y) AS ?k) { EVENT { ?z :v ?y } } HAVING (COUNT(?y) > 1) } } }"""
+
+
+def counting_query(draw: Random) -> str:
+    """A query of two GPMs whose sequence counts window events, also those without solutions."""
+    query = drawn_query(draw).rpartition("}")[0] + COUNTED
+    if draw.random() < 0.7:
+        sequence = draw.choice(["A, B", "B, A", "B, B", "B, A, B", "A, B+", "A, B!, B"])
+        strategy, within = "", draw.choice(["WITHIN 4 SECONDS", "WITHIN 1 HOURS"])
+    else:
+        sequence, strategy = draw.choice(["A; B", "B : A"]), draw.choice(["", "STRICT"])
+        within = "WITHIN 9 SECONDS" if strategy else f"WITHIN {draw.choice([2, 3])} EVENTS"
+    query = query.replace("SEQ(A)", f"SEQ({sequence})")
+    return query.replace("SELECT * ", f"SELECT {strategy} * {within} ", 1)
 
 
 def drawn_events(draw: Random) -> list[spaseq.Event]:
@@ -86,9 +103,9 @@ def restarted(query: str, events: Sequence[spaseq.Event], draw: Random) -> list[
     return [comparable(answer) for answer in (*found, *stage.close())]
 
 
-def check(seed: int) -> int:
+def check(seed: int, drawn: Callable[[Random], str] = partitioned_query) -> int:
     draw = Random(seed)
-    query, events = partitioned_query(draw), drawn_events(draw)
+    query, events = drawn(draw), drawn_events(draw)
     assert compile_query(query).patterns.kept, query
     wanted = answers(query, events, ["kept-groups"])
     for words in ("", "least"):
@@ -112,6 +129,18 @@ def test_drawn_queries() -> None:
 )
 def test_many_drawn_queries(seeds: range) -> None:
     assert sum(map(check, seeds)) > 5 * len(seeds)
+
+
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        range(10),
+        pytest.param(range(1000, 1040), marks=pytest.mark.thorough),
+        pytest.param(range(1040, 1400), marks=pytest.mark.slow),
+    ],
+)
+def test_sequences_that_count_window_events(seeds: range) -> None:
+    assert sum(check(seed, counting_query) for seed in seeds) > 5 * len(seeds)
 
 
 class Stages:

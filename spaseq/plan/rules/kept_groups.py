@@ -32,11 +32,8 @@ def kept_groups(plan: QueryPlan) -> QueryPlan:
     >>> [own.group.keys for own in kept_groups(plan).patterns.kept]
     [('x',)]
     """
-    chosen = [
-        number
-        for number, gpm in enumerate(plan.patterns.gpms)
-        if gpm.windows and reason_against(plan, gpm) is None
-    ]
+    gpms = enumerate(plan.patterns.gpms)
+    chosen = [n for n, gpm in gpms if gpm.windows and reason_against(plan, gpm) is None]
     return keeping(plan, chosen) if chosen else plan
 
 
@@ -76,13 +73,26 @@ def keeping_lasting(plan: QueryPlan, graphs: Collection[str]) -> QueryPlan:
     kept = [each.gpm for each in plan.patterns.kept]
     patterns = {gpm: window_groups.kept_part(plan.patterns.gpms[gpm].pattern) for gpm in kept}
     lasting = [gpm for gpm in kept if not reads(patterns[gpm], graphs)]
-    return plan if lasting == kept else keeping(plan, lasting)
+    if lasting == kept:
+        return plan
+    return keeping(plan, [] if plan.sequence.needs_instants else lasting)
 
 
 def reason_against(plan: QueryPlan, gpm: GpmPlan) -> str | None:
     """The reason why a GPM on windows is evaluated anew at each close; None if its groups or join
     are kept.
+
+    If the sequence counts window events, those of a window are all made in one way.
     """
+    own = _reason_against(plan, gpm)
+    if own is None and plan.sequence.needs_instants:
+        others = (other for other in plan.patterns.gpms if other.windows)
+        if any(_reason_against(plan, other) is not None for other in others):
+            return "the sequence counts window events, and those of another GPM are made anew"
+    return own
+
+
+def _reason_against(plan: QueryPlan, gpm: GpmPlan) -> str | None:
     for_all = window_groups.reason_for_all(plan, gpm)
     if for_all is not None:
         return for_all
