@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -31,22 +31,20 @@ from spaseq.records import record
 from spaseq.stateful import Stateful
 
 Key: TypeAlias = tuple[str | None, ...]
+K = TypeVar("K")
 
 
-class Interner(Stateful):
-    """Numbers keys of one or more terms from 0 on; a released number is used again."""
+class Numbering(Stateful, Generic[K]):
+    """Numbers keys from 0 on; a released number is used again."""
 
     STATE = ("_numbers", "_free", "_next")
 
-    __slots__ = ("_free", "_keys", "_known", "_next", "_numbers", "_of_code")
+    __slots__ = ("_free", "_next", "_numbers")
 
     def __init__(self) -> None:
-        self._numbers: dict[Key, int] = {}
+        self._numbers: dict[K, int] = {}
         self._free: list[int] = []
         self._next = 0
-        self._known: Any = None  # the term table of `_of_code`
-        self._of_code = np.empty(0, np.int64)
-        self._keys: dict[int, Key] = {}  # of the first numbers of `_numbers`
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -55,6 +53,53 @@ class Interner(Stateful):
     def bound(self) -> int:
         """All numbers are below this bound."""
         return self._next
+
+    def number(self, key: K) -> int:
+        """The number of one key."""
+        number = self._numbers.get(key)
+        if number is None:
+            if self._free:
+                number = self._free.pop()
+            else:
+                number, self._next = self._next, self._next + 1
+            self._numbers[key] = number
+        return number
+
+    def _of_keys(self, keys: list[K]) -> list[int]:
+        """The numbers of distinct keys."""
+        numbers = [*map(self._numbers.get, keys)]
+        new = [key for key, number in zip(keys, numbers, strict=True) if number is None]
+        if not new:
+            return numbers  # type: ignore[return-value]
+        made = self._free[: -len(new) - 1 : -1]
+        del self._free[len(self._free) - len(made) :]
+        end = self._next + len(new) - len(made)
+        made += range(self._next, end)
+        self._next = end
+        self._numbers.update(zip(new, made, strict=True))
+        return [*map(self._numbers.__getitem__, keys)]
+
+    def release(self, numbers: Iterable[int]) -> list[int]:
+        """Release numbers; returns the ones that were in use."""
+        gone = set(numbers)
+        if not gone:
+            return []
+        freed = [*filter(gone.__contains__, self._numbers.values())]
+        self._numbers = {key: n for key, n in self._numbers.items() if n not in gone}
+        self._free += freed
+        return freed
+
+
+class Interner(Numbering[Key]):
+    """Numbers keys of one or more terms."""
+
+    __slots__ = ("_keys", "_known", "_of_code")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: Any = None  # the term table of `_of_code`
+        self._of_code = np.empty(0, np.int64)
+        self._keys: dict[int, Key] = {}  # of the first numbers of `_numbers`
 
     def numbers(self, columns: list[TermColumn], rows: int) -> Int64s:
         """The numbers of n rows of key terms."""
@@ -82,20 +127,6 @@ class Interner(Stateful):
         texts = TermColumn(used, terms).texts()
         self._of_code[used] = self._of_keys([*zip(texts, strict=True)])
 
-    def _of_keys(self, keys: list[Key]) -> list[int]:
-        """The numbers of distinct keys."""
-        numbers = [*map(self._numbers.get, keys)]
-        new = [key for key, number in zip(keys, numbers, strict=True) if number is None]
-        if not new:
-            return numbers  # type: ignore[return-value]
-        made = self._free[: -len(new) - 1 : -1]
-        del self._free[len(self._free) - len(made) :]
-        end = self._next + len(new) - len(made)
-        made += range(self._next, end)
-        self._next = end
-        self._numbers.update(zip(new, made, strict=True))
-        return [*map(self._numbers.__getitem__, keys)]
-
     def _of_several(self, columns: list[TermColumn]) -> Int64s:
         key, size = np.zeros(len(columns[0].codes), np.int64), 1  # below size; equal for equal keys
         for column in columns:
@@ -108,26 +139,11 @@ class Interner(Stateful):
         result: Int64s = np.array(self._of_keys(keys), np.int64)[key]
         return result
 
-    def number(self, key: Key) -> int:
-        """The number of one key."""
-        number = self._numbers.get(key)
-        if number is None:
-            if self._free:
-                number = self._free.pop()
-            else:
-                number, self._next = self._next, self._next + 1
-            self._numbers[key] = number
-        return number
-
     def release(self, numbers: Iterable[int]) -> list[int]:
         """Release numbers; returns the ones that were in use."""
-        gone = set(numbers)
-        if not gone:
-            return []
-        freed = [*filter(gone.__contains__, self._numbers.values())]
-        self._numbers = {key: n for key, n in self._numbers.items() if n not in gone}
-        self._free += freed
-        self._known, self._keys = None, {}
+        freed = super().release(numbers)
+        if freed:
+            self._known, self._keys = None, {}
         return freed
 
     def key(self, number: int) -> Key:

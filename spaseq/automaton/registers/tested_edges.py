@@ -7,7 +7,8 @@ thresholds. The threshold-sequence kernel runs it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TypeGuard
 
 from spaseq.automaton.program.gpm_columns import GpmColumns
@@ -37,7 +38,7 @@ class TestedEdge:
     the single ones that the solution may leave unchanged. `step` is the automaton's edge: `edge`
     itself, or the edge of its bracket. `rivals` is the register, of the run before a bracket behind
     `;`, that decides which candidates are forestalled, if one begins with the edge. `joined` is the
-    test by which the runs that wait at the edge are found, if they have no key: see `join_of`.
+    comparison of ids by which the runs that wait at the edge are found: see `join_of`.
     """
 
     edge: Edge
@@ -53,6 +54,20 @@ class TestedEdge:
     joined: EdgeTest | None = None
 
     @property
+    def others(self) -> Iterator[AnyTests]:
+        """The tests by which solutions end the wait at the edge, or mark the run."""
+        yield from (tests for _, tests in self.kills)
+        yield from (stop.tests for stop in self.stops)
+
+    @property
+    def joined_numbers(self) -> Iterator[Number]:
+        """The ids by which solutions find the runs that wait at the edge, and that runs keep."""
+        if self.joined is not None:
+            right = self.joined.right
+            yield right
+            yield from filter(None, (joined_by(t, right) for t in (self.tests, *self.others)))
+
+    @property
     def thresholds(self) -> EdgeTests:
         """The tests that index waiting runs: the largest group with one number and one operator."""
         groups: dict[tuple[Number, str], EdgeTests] = {}
@@ -63,32 +78,43 @@ class TestedEdge:
         return max(groups.values(), key=len, default=())
 
 
-def join_of(edge: TestedEdge) -> EdgeTest | None:
-    """A test that a run and all solutions that concern its wait at an edge share a term, or None.
+def join_of(edge: TestedEdge, keyed: bool) -> EdgeTest | None:
+    """The comparison of ids that a run and all solutions that concern its wait at an edge share.
 
     They are taken along the edge, or end the wait. Runs that end their waits together have none.
+    The ids are of terms, together with the key if runs are `keyed`. Else they may be of values.
     """
     join = edge.edge.join
     if join is None or join.kind == "," or edge.edge.together:
         return None
-    others = *(tests for _, tests in edge.kills), *(stop.tests for stop in edge.stops)
-    for test in filter(_is_join, edge.tests):
-        if all(joined_by(tests, test.right) is not None for tests in others):
+    for test in sorted(filter(_is_join, edge.tests), key=lambda t: not t.left.by_term):
+        if any(joined_by(tests, test.right) is None for tests in edge.others):
+            continue
+        if test.left.by_term == keyed:
+            return replace(test, left=test.left.joined, right=test.right.joined)
+        if not keyed:
             return test
     return None
 
 
-def joined_by(tests: AnyTests, term: Number) -> Number | None:
-    """The term of a solution that is the same as a term of a run, as tests say; None: none is."""
-    return next((t.left for t in filter(_is_join, tests) if t.right == term), None)
+def joined_by(tests: AnyTests, kept: Number) -> Number | None:
+    """The number of a solution that equals a number of a run, as tests say; None: none does."""
+    for test in filter(_is_join, tests):
+        if test.right == kept.alone:
+            return test.left.joined if kept.is_joined else test.left
+    return None
 
 
 def _is_join(test: EdgeTest | AskedTest) -> TypeGuard[EdgeTest]:
-    """Whether a test says that a solution and a run share a term."""
+    """Whether a test says that a solution and a run share a term, or a value of a variable."""
     if isinstance(test, AskedTest) or test.left_in_run or test.right_in != "run":
         return False
     left, right = test.left, test.right
-    return left.by_term and right.by_term and left.ids == right.ids and test.operator == "="
+    if test.operator != "=" or left.is_measure or right.is_measure:
+        return False
+    if left.by_term or right.by_term:
+        return left.by_term and right.by_term and left.ids == right.ids
+    return all(n.variable and not n.running and n.offset_ms is None for n in (left, right))
 
 
 @record

@@ -10,6 +10,7 @@ TIMESTAMP) and their differences are compared in milliseconds.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from spaseq.algebra.constants import constant_text
@@ -159,8 +160,10 @@ class Number:
     marked, or a count of the repetitions of the step whose number is `variable`; `plus` is added
     to it. A `constant` is `plus`. For a candidate of a bracket behind `;`, `begin` is the first row
     of its first instant, and `earliest` is the same row of the earliest complete candidate of a
-    bracket behind the run. An `equal` number by term is an id that all variables share, and all
-    terms that `=` may hold for (see `equal_terms`).
+    bracket behind the run. The number of a `slot` is the slot. An `equal` number by term is an id
+    that all variables share, and all terms that `=` may hold for (see `equal_terms`). A `joined`
+    number is the id of the slot and another number of the solution: a value, the id of a term, or
+    an `equal` number.
     """
 
     variable: str
@@ -169,7 +172,19 @@ class Number:
     offset_ms: int | None = None
     running: Running | Literal[""] = ""
     measure: Literal[
-        "", "time", "instant", "mark", "count", "constant", "begin", "earliest", "equal"
+        "",
+        "time",
+        "instant",
+        "mark",
+        "count",
+        "constant",
+        "begin",
+        "earliest",
+        "slot",
+        "equal",
+        "joined value",
+        "joined term",
+        "joined equal",
     ] = ""
     plus: int = 0
 
@@ -181,12 +196,34 @@ class Number:
     @property
     def is_measure(self) -> bool:
         """Whether it needs no variable."""
-        return self.measure not in ("", "equal")
+        return self.measure not in ("", "equal") and not self.is_joined
 
     @property
     def ids(self) -> str:
-        """The space of the ids of a number by term: a variable, or "" for all `equal` numbers."""
+        """The space of an id: a variable, "" for `equal` numbers, JOINED for `joined` ones."""
+        if self.is_joined:
+            return JOINED
         return "" if self.measure == "equal" else self.variable
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether it is the id of the slot and another number."""
+        return self.measure in ("joined value", "joined term", "joined equal")
+
+    @property
+    def joined(self) -> Number:
+        """The id of the slot and this number."""
+        if not self.by_term:
+            return replace(self, by_term=True, measure="joined value")
+        return replace(self, measure="joined equal" if self.measure else "joined term")
+
+    @property
+    def alone(self) -> Number:
+        """The number that a `joined` number is of; else this number."""
+        if not self.is_joined:
+            return self
+        measure: Literal["", "equal"] = "equal" if self.measure == "joined equal" else ""
+        return replace(self, by_term=self.measure != "joined value", measure=measure)
 
     @property
     def base(self) -> Number:
@@ -195,6 +232,11 @@ class Number:
             return ONE
         return Number(self.variable) if self.running else self
 
+
+JOINED = " "  # no variable has this name
+
+SLOT = Number("", measure="slot")
+"""The slot of a run."""
 
 BEGIN = Number("", measure="begin")
 """The row at which the candidate of a run begins."""

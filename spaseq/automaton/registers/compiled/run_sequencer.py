@@ -27,15 +27,16 @@ from spaseq.automaton.batch.match_builder import (
 from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.batch.outer_checks import OuterNegations
 from spaseq.automaton.batch.pace import Pace
-from spaseq.automaton.batch.row_store import Interner
+from spaseq.automaton.batch.row_store import Interner, Numbering
 from spaseq.automaton.batch.waiting_matches import closing_states
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.window import Counted
 from spaseq.automaton.registers.compiled.accumulation import Accumulation, SeenKinds
 from spaseq.automaton.registers.compiled.answers import AskedAnswers
 from spaseq.automaton.registers.compiled.asked_filters import with_asked
-from spaseq.automaton.registers.compiled.edge_tests import Number
+from spaseq.automaton.registers.compiled.edge_tests import JOINED, Number
 from spaseq.automaton.registers.compiled.equal_terms import EqualTerms
+from spaseq.automaton.registers.compiled.joined_ids import JoinedIds
 from spaseq.automaton.registers.compiled.replayed_runs import ReplayedRuns
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
@@ -84,7 +85,7 @@ class RunSequencer(Stateful):
         "_frame",
         "_builder",
         "_seen",
-        "_terms",
+        "_ids",
         "_outer",
         "_accumulation",
     )
@@ -104,9 +105,10 @@ class RunSequencer(Stateful):
         self._tables = tables = run_tables(machine.program, gpms, machine.partition, window)
         self._asked = asked
         self._builder = MatchBuilder(machine)
-        self._terms = {
-            n.ids: Interner() if n.ids else EqualTerms() for n in tables.numbers if n.by_term
-        }
+        ids = {n.ids for n in tables.numbers if n.by_term} - {JOINED}
+        self._terms = {space: Interner() if space else EqualTerms() for space in sorted(ids)}
+        joined = JoinedIds()
+        self._ids: dict[str, Numbering[Any]] = {**self._terms, JOINED: joined}
         replayed = None
         if any(test.taken is not None for test in tables.asked):
             replayed = ReplayedRuns(machine, tables, self._builder)
@@ -121,7 +123,7 @@ class RunSequencer(Stateful):
             for gpm in (*machine.gpms, GpmColumns(()))  # BARE last
         ]
         self._numbers = SolutionNumbers(
-            tables.numbers, self._seen, self._terms, machine.gpms, machine.expressions
+            tables.numbers, self._seen, self._terms, joined, machine.gpms, machine.expressions
         )
         self._outer: OuterNegations | JudgedMatches | None = None
         if tables.judged:
@@ -385,8 +387,8 @@ class RunSequencer(Stateful):
         """Process a batch; yield the results of `matches` for the pieces of its matches."""
         outer, bound = self._outer, self._frame.keys.bound
         joins = filter(None, self._tables.joins)
-        self._runs.grow(max([bound, *(self._terms[join.left.ids].bound for join in joins)]))
         self._numbers.measure(numbers, rows)
+        self._runs.grow(max([bound, *(self._ids[join.left.ids].bound for join in joins)]))
         self._builder.begin(solutions, rows.number)
         if outer is not None:
             outer.begin(rows, bound, numbers)
@@ -428,20 +430,20 @@ class RunSequencer(Stateful):
         self._runs.release(released)
         if outer is not None:
             outer.release(released)
-        for ids, used in self._terms_in_use().items():
-            terms = self._terms[ids]
-            terms.release([n for n in range(terms.bound) if n not in used])
+        for ids, used in self._ids_in_use().items():
+            known = self._ids[ids]
+            known.release([n for n in range(known.bound) if n not in used])
         self._answers.forget()
         self._most_rows = 2 * len(self._builder.store)
         self._most_keys = 2 * self._keys()
 
     def _keys(self) -> int:
-        """Number of keys and terms that have a number."""
-        return len(self._frame.keys) + sum(map(len, self._terms.values()))
+        """Number of keys, terms and pairs of them that have a number."""
+        return len(self._frame.keys) + sum(map(len, self._ids.values()))
 
-    def _terms_in_use(self) -> dict[str, set[int]]:
-        """The numbers of terms that partial matches, or checks of matches, may still compare."""
-        used: dict[str, set[int]] = {ids: set() for ids in self._terms}
+    def _ids_in_use(self) -> dict[str, set[int]]:
+        """The ids that partial matches, or checks of matches, may still compare."""
+        used: dict[str, set[int]] = {ids: set() for ids in self._ids}
         for register, number in enumerate(self._tables.registers):
             if number.by_term:
                 used[number.ids].update(_ids(self._runs.registers(register)))

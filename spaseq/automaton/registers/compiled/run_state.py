@@ -11,6 +11,7 @@ from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.registers.compiled.answers import AskedAnswers
+from spaseq.automaton.registers.compiled.edge_tests import SLOT
 from spaseq.automaton.registers.compiled.layout import edge_of, threshold_steps
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.compiled.waiting_candidates import (
@@ -353,13 +354,15 @@ class RunState(Stateful):
 
     @property
     def _joined(self) -> bool:
-        """Whether runs wait by ids of terms, so that all are of slot 0."""
+        """Whether runs wait by ids, so that the number of a block says nothing about the slot."""
         return any(self._tables.joins)
 
     def idle(self) -> Bools:
         """[slots] whether no run waits there."""
-        slots = 1 if self._joined else len(self._progress)
-        most = self._counts.reshape(slots, -1).max(axis=1, initial=0)
+        if self._joined:
+            slots = self._slots_of(*self._blocks_and_runs(self._counts))
+            return np.equal(np.bincount(slots, minlength=len(self._progress)), 0)
+        most = self._counts.reshape(len(self._progress), -1).max(axis=1, initial=0)
         idle: Bools = np.equal(most, 0)
         return idle
 
@@ -385,20 +388,30 @@ class RunState(Stateful):
         count[:, self._kinds == kernel.CLOSING] = 0
         block, run = self._standing(count)
         run, first = np.unique(run, return_index=True)
-        slot, floor = self._slots_of(block[first]), np.int64(lowest)
+        slot, floor = self._slots_of(block[first], run), np.int64(lowest)
         if self._counted >= 0:
             floor = self._progress[slot, kernel.EVENTS] + 1 - self._counted
         is_alive = self._node[run, kernel.ORIGIN] >= floor
         return slot[is_alive], run[is_alive]
 
-    def _slots_of(self, block: Int64s) -> Int64s:
-        """The slots of blocks."""
-        return np.zeros_like(block) if self._joined else block // self._edges
+    def _slots_of(self, block: Int64s, run: Int64s) -> Int64s:
+        """The slots of runs that wait in some blocks."""
+        if not self._joined:
+            return block // self._edges
+        if SLOT not in self._tables.registers:  # there is no key
+            return np.zeros_like(block)
+        register = self._tables.registers.index(SLOT)
+        slots: Int64s = RunArrays(*self._runs).register[run, register].astype(np.int64)
+        return slots
+
+    def _blocks_and_runs(self, count: Int64s) -> tuple[Int64s, Int64s]:
+        """(block, run) of the counted runs [slots, edges]."""
+        run = self._waiting[3][self._places(count)].astype(np.int64)
+        return np.repeat(np.arange(count.size), count.ravel()), run
 
     def _standing(self, count: Int64s) -> tuple[Int64s, Int64s]:
-        """(block, run) of the counted runs [slots, edges], without forestalled candidates."""
-        run = self._waiting[3][self._places(count)].astype(np.int64)
-        block = np.repeat(np.arange(count.size), count.ravel())
+        """`_blocks_and_runs` without forestalled candidates."""
+        block, run = self._blocks_and_runs(count)
         edge, runs = self._tables.program.edge, RunArrays(*self._runs)
         kept = ~are_forestalled(edge, runs, block % self._edges, run)
         return block[kept], run[kept]
@@ -437,7 +450,8 @@ class RunState(Stateful):
         if members and pace.carried is not None:
             self._drop_runs(pace.carried.of_members(members))
         elif members and self._joined:
-            self._drop_runs(np.ones(self.live(), np.bool_))
+            runs = np.arange(self.live())
+            self._drop_runs(np.isin(self._slots_of(runs, runs), pace.slots_of(members)))
         elif members:
             blocks = WaitingArrays(*self._waiting_arrays).block
             by_slot = blocks.reshape(len(self._progress), self._edges, kernel.BLOCK_COLUMNS)
@@ -465,10 +479,10 @@ class RunState(Stateful):
         These are the runs that began before the measure `lowest`. `slots` None: of all slots;
         `wanted` [all runs] says which ones count, None: all.
         """
-        count = self._waiting_counts()
-        if slots is not None and not (self._joined and 0 in slots):
-            count[np.setdiff1d(np.arange(len(count)), slots)] = 0
-        runs = distinct(self._standing(count)[1])
+        block, runs = self._standing(self._waiting_counts())
+        if slots is not None:
+            runs = runs[np.isin(self._slots_of(block, runs), slots)]
+        runs = distinct(runs)
         nodes = self._node[runs if wanted is None else runs[wanted[runs]]]
         edges = edge_of(nodes[:, kernel.PATH])
         return edges[nodes[:, kernel.ORIGIN] >= lowest]
@@ -512,21 +526,15 @@ class RunState(Stateful):
     def paths(self) -> Iterator[WaitingPath]:
         """Every waiting run, except runs at `,` edges that the slot's next instant ends."""
         nodes, taken = self._node.tolist(), edge_of(self._node[:, kernel.PATH]).tolist()
-        block, made, _, run = self._waiting
-        kind, edges = self._tables.program.edge[:, kernel.KIND], self._edges
-        latest = np.repeat(self._progress[:, kernel.ORDINAL], edges)
-        over = (np.tile(kind[:edges], len(self._progress)) == kernel.STRICT) & (made != latest)
-        for b, (place, count, *_) in enumerate(block.tolist()):
-            if over[b]:
-                continue
-            for node in run[place : place + count].tolist():
-                path, origin, passed = [], nodes[node][kernel.ORIGIN], []
-                while node >= 0:
-                    path.append((taken[node], nodes[node][kernel.SOLUTION]))
-                    passed.append(node)
-                    node = nodes[node][kernel.PREVIOUS]
-                slot = 0 if self._joined else b // edges
-                yield WaitingPath(slot, b % edges, origin, path[::-1], passed[::-1])
+        block, run = self._blocks_and_runs(self._waiting_counts())
+        waits = self._slots_of(block, run), block % self._edges, run
+        for slot, edge, node in zip(*(column.tolist() for column in waits), strict=True):
+            path, origin, passed = [], nodes[node][kernel.ORIGIN], []
+            while node >= 0:
+                path.append((taken[node], nodes[node][kernel.SOLUTION]))
+                passed.append(node)
+                node = nodes[node][kernel.PREVIOUS]
+            yield WaitingPath(slot, edge, origin, path[::-1], passed[::-1])
 
     @property
     def _used_runs(self) -> Arrays:

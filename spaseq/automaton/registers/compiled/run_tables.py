@@ -16,6 +16,7 @@ from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.registers.compilable_runs import tested_program
 from spaseq.automaton.registers.compiled.edge_tests import (
     BEGIN,
+    SLOT,
     AskedTest,
     EdgeTest,
     EdgeTests,
@@ -95,7 +96,7 @@ class RunTables:
     """The tests that Python answers."""
     program: ProgramArrays
     joins: tuple[EdgeTest | None, ...]
-    """By edge: the test by which waiting runs are found, if they have no key."""
+    """By edge: the comparison of ids by which waiting runs are found, if there is one."""
     timed: bool
     """Whether an operator bounds a gap."""
     strict: bool
@@ -138,14 +139,17 @@ def run_tables(
     rivals = [edge.rivals for edge in edges if edge.rivals is not None]
     begin = [BEGIN] if rivals or any(edge.edge.within for edge in edges) else []
     in_runs += [*rivals, *begin]
+    if not isinstance(window, Counted):
+        edges = tuple(replace(e, joined=join_of(e, bool(tested.key))) for e in edges)
+    joined = [e.joined.right for e in edges if e.joined is not None and e.joined.right.is_joined]
+    of_slot = [SLOT] if joined and tested.key else []
+    in_runs += [*of_slot, *joined]
     registers = tuple(dict.fromkeys(in_runs))
     checks = [t for negation in tested.outer for t in negation.tests or ()]
-    of_solutions = [*begin, *(n for t in [*tests, *checks] for n in t.of_solution)]
+    of_solutions = [*begin, *of_slot, *(n for t in [*tests, *checks] for n in t.of_solution)]
     asked = tuple(dict.fromkeys(t for t in tests if isinstance(t, AskedTest)))
     compared = [t for t in [*tests, *checks] if isinstance(t, EdgeTest) and t.by_value]
-    numbers = tuple(dict.fromkeys(of_solutions))
-    if not tested.key and not isinstance(window, Counted):
-        edges = tuple(replace(edge, joined=join_of(edge)) for edge in edges)
+    numbers = tuple(dict.fromkeys([*of_solutions, *(n for e in edges for n in e.joined_numbers)]))
     return RunTables(
         tested.key,
         numbers,

@@ -14,8 +14,9 @@ from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.registers.compiled.accumulation import SeenKinds
 from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.automaton.registers.compiled.formulas import Formula
+from spaseq.automaton.registers.compiled.joined_ids import JoinedIds
 from spaseq.automaton.run.event_rows import GpmRow, known_double
-from spaseq.compiled.arrays import Float64s, Int64s
+from spaseq.compiled.arrays import Float64s, Int32s, Int64s
 from spaseq.expr.compile import Options
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.terms.number_kinds import KINDS, OTHER
@@ -38,6 +39,7 @@ class SolutionNumbers:
         numbers: in the order of the kernel's rows.
         seen: the kinds of the numbers that are compared by value.
         terms: by `Number.ids`, for the numbers by term.
+        joined: the ids of `joined` numbers.
         gpms: whose solutions they are.
         expressions: the options of formulas.
     """
@@ -47,12 +49,14 @@ class SolutionNumbers:
         numbers: Sequence[Number],
         seen: SeenKinds,
         terms: Mapping[str, Interner],
+        joined: JoinedIds,
         gpms: Sequence[GpmColumns],
         expressions: Options,
     ) -> None:
-        self._numbers, self._seen, self._terms = numbers, seen, terms
+        self._numbers, self._seen, self._terms, self._ids = numbers, seen, terms, joined
         self._formulas = {n: Formula(n, expressions) for n in numbers if n.formula is not None}
         self._measures = [(i, n) for i, n in enumerate(numbers) if n.is_measure]
+        self._joined = [(i, numbers.index(n.alone)) for i, n in enumerate(numbers) if n.is_joined]
         self._times = [(i, n.offset_ms) for i, n in enumerate(numbers) if n.offset_ms is not None]
         self._row_numbers = [*map(self._row_numbers_of, gpms), []]  # BARE last
 
@@ -83,10 +87,10 @@ class SolutionNumbers:
         return by_name
 
     def of_rows(self, rows: SolutionBatch) -> Float64s:
-        """[numbers, n] of the solutions of n rows, but for measures."""
+        """[numbers, n] of the solutions of n rows, but for what `measure` fills in."""
         numbers = np.empty((len(self._numbers), len(rows)))
         for i, number in enumerate(self._numbers):
-            if not number.is_measure:
+            if not (number.is_measure or number.is_joined):
                 numbers[i] = self._column(number, rows)
         return numbers
 
@@ -96,7 +100,7 @@ class SolutionNumbers:
         if number.by_term:
             column = rows.values[number.variable]
             ids = self._terms[number.ids].numbers([column], len(rows))
-            return ids if number.ids else np.where(column.bound, ids, np.nan)
+            return np.where(column.bound, ids, np.nan)
         return rows.numbers[number.name].value
 
     def of_events(self, rows: Sequence[GpmRow], new_kinds: dict[str, set[int]]) -> Float64s:
@@ -116,14 +120,16 @@ class SolutionNumbers:
         return numbers
 
     def measure(self, numbers: Float64s, rows: OrderedRows) -> None:
-        """Fill in the numbers that the place of a solution in its stream gives."""
+        """Fill in the numbers that the place of a solution in its stream gives, or its slot."""
         for i, number in self._measures:
             numbers[i] = _measured(number, rows)
+        for i, alone in self._joined:
+            numbers[i] = self._ids.of_rows(rows.slot, numbers[alone])
 
     def _row_numbers_of(self, gpm: GpmColumns) -> list[_RowNumber]:
         columns: dict[str, int | None] = {v: i for i, v in enumerate(gpm.variables)}
         columns[""] = None  # a constant has no variable
-        places = {n: i for i, n in enumerate(self._numbers) if not n.is_measure}
+        places = {n: i for i, n in enumerate(self._numbers) if not (n.is_measure or n.is_joined)}
         return [
             (
                 places.get(n, -1),
@@ -138,18 +144,18 @@ class SolutionNumbers:
     def _double(self, number: Number) -> _Double:
         if number.by_term:
             terms = self._terms[number.ids]
-            if not number.ids:
-                return lambda text: (np.nan if text is None else terms.number((text,)), OTHER)
-            return lambda text: (terms.number((text,)), OTHER)
+            return lambda text: (np.nan if text is None else terms.number((text,)), OTHER)
         return known_double if number.formula is None else self._formulas[number].of
 
 
-def _measured(number: Number, rows: OrderedRows) -> Float64s | Int64s | float:
+def _measured(number: Number, rows: OrderedRows) -> Float64s | Int64s | Int32s | float:
     match number.measure:
         case "time":
             return rows.time + number.plus
         case "instant":
             return rows.ordinal + number.plus
+        case "slot":
+            return rows.slot
         case "begin":
             return rows.number + rows.first_of_instant
         case "constant":
