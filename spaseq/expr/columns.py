@@ -32,9 +32,11 @@ from spaseq.expr.doubles import (
 )
 from spaseq.expr.env import DictEnv, Env
 from spaseq.expr.extension import Function, PlaceFunction
+from spaseq.expr.functions.strings import TEXT_TESTS
 from spaseq.expr.leaves import TermOrNone
 from spaseq.expr.place_tests import PlaceTest, place_test
 from spaseq.expr.uses import is_volatile
+from spaseq.expr.values import decode
 from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts, rewritten, variables_of
 from spaseq.places.vocabulary import GEOF
@@ -309,6 +311,10 @@ def _conjunct_holds(conjunct: ast.Expr, rows: TermRows, options: Options) -> Boo
             _, (ast.Var() | ast.Literal()) as left, (ast.Var() | ast.Literal()) as right
         ) if rows.size:
             return _compare(conjunct, _doubles(left, rows), _doubles(right, rows), rows, options)
+        case ast.Call(function, (ast.Var(left), ast.Var(right))) if (
+            function in TEXT_TESTS and {left, right} <= rows.columns.keys()
+        ):
+            return _compare_texts(conjunct, TEXT_TESTS[function], left, right, rows, options)
     test = place_test(conjunct)
     if test is not None and _is_of_places(test, options):
         match test.first, test.second:
@@ -345,6 +351,37 @@ def _compare(
     if len(undecided):
         holds[undecided] = _holds(expr, rows.picked(undecided), options)
     return holds
+
+
+def _compare_texts(
+    expr: ast.Expr,
+    test: Callable[[str, str], bool],
+    left: str,
+    right: str,
+    rows: TermRows,
+    options: Options,
+) -> Bools:
+    """The rows whose texts pass a test; others than plain strings are compared one by one."""
+    pairs = _plain_texts(rows.columns[left], rows), _plain_texts(rows.columns[right], rows)
+    found = [None if a is None or b is None else test(a, b) for a, b in zip(*pairs, strict=True)]
+    holds = np.array([held is True for held in found], np.bool_)
+    undecided = np.flatnonzero([held is None for held in found])
+    if len(undecided):
+        holds[undecided] = _holds(expr, rows.picked(undecided), options)
+    return holds
+
+
+def _plain_texts(codes: Int32s, rows: TermRows) -> list[str | None]:
+    """The characters of the plain strings among the terms of codes [n]; None for other terms."""
+    used, which = distinct_codes(codes, len(rows.terms))
+    texts = [None if code < 0 else _plain(rows.terms[code]) for code in used.tolist()]
+    return [*map(texts.__getitem__, which.tolist())]
+
+
+def _plain(term: str) -> str | None:
+    """The characters of an xsd:string; None for other terms."""
+    value = decode(term)
+    return value if type(value) is str else None
 
 
 def _doubles(operand: ast.Var | ast.Literal, rows: TermRows) -> NumberColumn:

@@ -88,6 +88,7 @@ EXCEPTIONS = {
         runtime/spark/standing/stage_jobs.py:_STEP_BYTES sinks/arrow_files.py:_ROWS
         stages/sorting.py:BATCH_BYTES""",
     "how much memory a thing takes, about": """
+        automaton/registers/compiled/answer_grid.py:_MOST_BYTES
         automaton/registers/compiled/answers.py:_MOST_OF_RUNS
         api/prepare.py:_TRIPLE_BYTES
         rdf/documents/document_events.py:VALUE_BYTES rdf/inputs/sizes.py:PARSED_BYTES

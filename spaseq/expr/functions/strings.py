@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Final
 from urllib.parse import quote
 
 from spaseq.budget import current_budget
@@ -84,9 +85,15 @@ def _test(name: str, holds: Callable[[str, str], bool]) -> None:
         return holds(*compatible(a, b))
 
 
-_test("STRSTARTS", str.startswith)
-_test("STRENDS", str.endswith)
-_test("CONTAINS", str.__contains__)
+TEXT_TESTS: Final[dict[str, Callable[[str, str], bool]]] = {
+    "STRSTARTS": str.startswith,
+    "STRENDS": str.endswith,
+    "CONTAINS": str.__contains__,
+}
+"""By function: the test of two strings."""
+
+for _name, _holds in TEXT_TESTS.items():
+    _test(_name, _holds)
 
 
 @builtin("STRBEFORE", 2)

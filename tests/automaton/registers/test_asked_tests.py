@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from spaseq.automaton.registers.compiled import answers
+from spaseq.automaton.registers.compiled import answer_grid, answers
 from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.stages.sequence import SequenceStage
@@ -92,15 +92,69 @@ def test_answers_are_those_of_registers(sequence: str) -> None:
     assert agreed(compiled, python, stream(names, 400, 2, 4, ties=True), pieces=[1, 37])
 
 
-@pytest.mark.parametrize("words", ["few_rows=0", "few_rows=never"])
+def _hashed(monkeypatch: pytest.MonkeyPatch, words: str) -> str:
+    """Thresholds to force; answers are hashed if `words` are "hashed"."""
+    if words != "hashed":
+        return words
+    monkeypatch.setattr(answer_grid, "_MOST_BYTES", 0)
+    return "few_rows=0"
+
+
+@pytest.mark.parametrize("words", ["few_rows=0", "few_rows=never", "hashed"])
 @pytest.mark.parametrize("sequence", SEQUENCES)
-def test_answers_in_columns_are_those_one_by_one(sequence: str, words: str) -> None:
+def test_answers_in_columns_are_those_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, sequence: str, words: str
+) -> None:
+    words = _hashed(monkeypatch, words)
     compiled, python = asking(sequence, "60 SECONDS")
     events = stream(names_in(sequence), 300, 2, 6, ties=True)
     expected = run(python, events)[0]
     with forced(words):
         assert run(compiled, events)[0] == expected
         assert in_pieces(compiled, events, (1, 50)) == expected
+
+
+OVER_TEXTS = [
+    "STRENDS(STR(?y), SUBSTR(STR(?x), 2))",
+    "CONTAINS(?y, ?x)",
+    "STRSTARTS(?y, STRBEFORE(CONCAT(STR(?x), 'b'), 'b'))",
+    "CONTAINS(UCASE(STR(?y)), REPLACE(UCASE(STR(?x)), 'A+', 'A'))",
+    "STRLEN(STR(?y)) > STRLEN(STR(COALESCE(?x, ?y)))",
+    "!STRENDS(COALESCE(STRAFTER(?y, 'a'), STR(?y)), STR(?x))",
+    "STRSTARTS(STR(?y), LANG(?x)) && STRLEN(?x) < 9",
+    "IF(STRLEN(?x) > 2, STRENDS(?y, ?x), STRSTARTS(?x, ?y))",
+    "STRSTARTS(STR(?y), STR(PREV(?y))) || !BOUND(PREV(?y)) && STRENDS(?y, ?x)",
+]
+TEXTS = ['"a"', '"ab"', '""', '"bab"@en', '"a"@en', "<ab>", "<b>", '"aab"', integer(7), '"b"@de']
+
+
+@pytest.mark.each_once
+@pytest.mark.parametrize("words", ["", "few_rows=0", "hashed", "least"])
+@pytest.mark.parametrize("sequence", ["A; B", "A: B", "A; B+", "A; B!; C"])
+@pytest.mark.parametrize("condition", OVER_TEXTS)
+def test_filters_over_texts(
+    monkeypatch: pytest.MonkeyPatch, condition: str, sequence: str, words: str
+) -> None:
+    words = _hashed(monkeypatch, words)
+    if "PREV" in condition and "!" in sequence:
+        return  # a negated step has no repetition
+    steps = {
+        "A": "?a :x ?x",
+        "B": f"?b :y ?y FILTER({condition})",
+        "C": "?c :z ?z",
+    }
+    names = [name for name in steps if name in sequence]
+    window = "9 SECONDS" if "+" in sequence else "30 SECONDS"
+    compiled, python = plans(query(sequence, {n: steps[n] for n in names}, window))
+    assert isinstance(SequenceStage(compiled)._sequencer, RunSequencer)
+    random, events = Random(condition), list[Event]()
+    for i in range(200):
+        name = random.choice(names)
+        values: Values = {name.lower(): f"<e{random.randrange(3)}>"}
+        values["xyz"["ABC".index(name)]] = random.choice(TEXTS)
+        events.append(Event(1000 * (i - i % 2), 0, i % 2, {name: [values]}))
+    with forced(words):
+        assert agreed(compiled, python, events, (37, 1), (60,))
 
 
 MAYBE = "{ ?%s :b ?b } UNION { ?%s :u 1 }"
@@ -116,7 +170,18 @@ OPTIONAL_STEPS = {
 
 @pytest.mark.parametrize(
     "sequence",
-    ["A; B; C", "B: C", "A: B; B", "C; F", "B: J; C", "(A; B+): F", "B, C: F", "A; B?; C"],
+    [
+        "A; B; C",
+        "B: C",
+        "A: B; B",
+        "C; F",
+        "B: J; C",
+        "(A; B+): F",
+        "B, C: F",
+        "A; B?; C",
+        "J: C; J",
+        "J; B: C; J",
+    ],
 )
 def test_joins_with_what_may_be_unbound(sequence: str) -> None:
     """A solution that leaves a variable unbound joins with any, and the run keeps its value."""
@@ -191,9 +256,21 @@ def test_a_table_that_is_too_small(monkeypatch: pytest.MonkeyPatch, sequence: st
     """It is emptied, and grows where one instant needs more."""
     monkeypatch.setattr(answers, "_FEW", 2)
     monkeypatch.setattr(answers, "_MOST", 4)
+    monkeypatch.setattr(answers, "_NOTED", 1)
+    monkeypatch.setattr(answer_grid, "_MOST_BYTES", 0)
     compiled, python = asking(sequence)
     names = names_in(sequence)
     events = stream(names, 300, 2, 5)
+    assert run(compiled, events)[0] == run(python, events)[0]
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES)
+def test_few_answers_at_once(monkeypatch: pytest.MonkeyPatch, sequence: str) -> None:
+    """The kernel asks again for those that it could not note."""
+    monkeypatch.setattr(answers, "_NOTED", 2)
+    monkeypatch.setattr(answers, "_FEW", 4)
+    compiled, python = asking(sequence)
+    events = stream(names_in(sequence), 200, 2, 7)
     assert run(compiled, events)[0] == run(python, events)[0]
 
 

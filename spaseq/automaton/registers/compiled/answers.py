@@ -9,21 +9,23 @@ import numpy as np
 from spaseq import thresholds
 from spaseq.automaton.batch.row_store import Interner
 from spaseq.automaton.program.bound_variables import EVENT_TIME, last_time
+from spaseq.automaton.registers.compiled.answer_grid import AnswerGrid
+from spaseq.automaton.registers.compiled.columnar_tests import columnar_test
 from spaseq.automaton.registers.compiled.edge_tests import AskedTest
 from spaseq.automaton.registers.compiled.replayed_runs import ReplayedRuns
 from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.kernels import run_arrays as kernel
 from spaseq.automaton.run.runs import Values
-from spaseq.compiled.arrays import Arrays, Int32s, Int64s
-from spaseq.expr.columns import TermRows, filter_rows
+from spaseq.compiled.arrays import Arrays, Bytes, Int64s
 from spaseq.expr.compile import Options, compile_filter
 from spaseq.expr.env import Env, PlainEnv
-from spaseq.lang import ast
-from spaseq.lang.variables import rewritten
 from spaseq.records import record
 
 _FEW, _MOST = 1 << 12, 1 << 18
 """Initial places of the table, while an instant needs no more."""
+
+_NOTED = 1 << 12
+"""Least number of tests that are answered at once."""
 
 _MOST_OF_RUNS = 1 << 15
 """The same where tests depend on whole runs, which stay in memory as long as their answers."""
@@ -53,52 +55,6 @@ class _Asked(PlainEnv):
         return self.times.get(EVENT_TIME)
 
 
-@record
-class _ColumnarTest:
-    """The FILTERs of a test as one FILTER over columns, with a variable in place of each PREV.
-
-    `names` are the variables of the numbers that decide the test: `own` of the solution, then those
-    of the run. A variable has the run's term where the solution leaves it unbound.
-    """
-
-    condition: ast.Expr
-    names: tuple[str, ...]
-    own: int
-
-    def rows(self, numbers: Int64s, term: Callable[[str, int], str | None]) -> TermRows:
-        """Rows [n] of terms, given the numbers [n, numbers that decide the test] of terms."""
-        code: dict[str, int] = {}
-        columns: dict[str, Int32s] = {}
-        for i, name in enumerate(self.names):
-            used, place = np.unique(numbers[:, i], return_inverse=True)
-            texts = [None if n == kernel.UNSET else term(name, n) for n in used.tolist()]
-            codes = [-1 if t is None else code.setdefault(t, len(code)) for t in texts]
-            column = np.array(codes, np.int32)[place]
-            if i < self.own:
-                columns[name] = column
-                continue
-            columns[_PREVIOUS + name] = column
-            own = columns.get(name, column)
-            columns[name] = np.where(own < 0, column, own)
-        return TermRows(columns, [*code], len(numbers))
-
-
-_PREVIOUS = "_:previous "  # no variable of a query has such a name
-
-
-def _columnar_test(test: AskedTest) -> _ColumnarTest | None:
-    """A test as one FILTER over columns of terms; None if it depends on times or on a whole run."""
-    numbers = *test.of_own, *test.of_run
-    if test.taken is not None or not all(number.by_term for number in numbers):
-        return None
-
-    def change(node: ast.Node) -> ast.Node | None:
-        return ast.Var(_PREVIOUS + node.var.name) if isinstance(node, ast.Prev) else None
-
-    condition = rewritten(ast.And(test.conditions), change)
-    return _ColumnarTest(condition, tuple(n.variable for n in numbers), len(test.of_own))
-
-
 class AskedAnswers:
     """The table of answers.
 
@@ -114,7 +70,7 @@ class AskedAnswers:
         replayed: ReplayedRuns | None = None,
     ) -> None:
         self._tests, self._terms, self._asks = tables.asked, terms, tables.program.asks
-        self._options, self._columnar = options, [*map(_columnar_test, tables.asked)]
+        self._columnar = [columnar_test(test, options) for test in tables.asked]
         self._filters = [
             [compile_filter(condition, options) for condition in test.conditions]
             for test in tables.asked
@@ -133,28 +89,37 @@ class AskedAnswers:
                     if n.by_term
                 ]
         self._lacked = -1  # the row at which the table was last too small
-        self.arrays = self._empty(_FEW if tables.asked else 1)
+        self._grid = AnswerGrid(tables.asked, terms)
+        self._table = self._empty(_FEW if tables.asked else 1)
 
-    def _empty(self, places: int) -> Arrays:
-        """An empty table, as the fields of `AnswerArrays`."""
+    @property
+    def arrays(self) -> Arrays:
+        """The fields of `AnswerArrays`."""
+        return (*self._table, self._grid.begin, self._grid.cell)
+
+    def _empty(self, places: int) -> tuple[Int64s, Bytes, Int64s, Int64s]:
+        """An empty table, as the first fields of `AnswerArrays`."""
         if self._replayed is not None:
             self._replayed.forget()
         width = 1 + int(np.diff(self._asks).max(initial=0))
         return (
             np.empty((places, width), np.int64),
             np.zeros(places, np.uint8),
-            np.empty(places // 2, np.int64),
+            np.empty(max(places // 2, _NOTED if self._tests else 0), np.int64),
             np.zeros(4, np.int64),
         )
 
     def begin(self) -> None:
-        """Begin with the rows of a batch."""
-        self.arrays[3][kernel.AHEAD] = 0
+        """Begin with the rows of a batch, whose terms have ids."""
+        self._table[3][kernel.AHEAD] = 0
+        if self._tests:
+            self._grid.grow()
 
     def forget(self) -> None:
         """Drop all answers: ids of terms may be reused."""
         if self._tests:
-            self.arrays = self._empty(len(self.arrays[1]))
+            self._table = self._empty(len(self._table[1]))
+            self._grid.forget()
 
     def forget_runs(self) -> None:
         """Drop all answers that depend on runs, whose numbers have changed."""
@@ -163,32 +128,30 @@ class AskedAnswers:
 
     def answer(self, row: int, node: Int64s) -> None:
         """Answer the tests recorded at a row; `node` has the nodes of all runs."""
-        key, answer, noted, size = self.arrays
+        key, answer, noted, size = self._table
         asked = noted[: size[kernel.NOTED]]
+        places, cells = asked[asked >= 0], ~asked[asked < 0]
         if self._replayed is not None:
-            self._replayed.learn(self._runs(key[asked].tolist()), node)
-        rest = asked
-        if len(asked) > thresholds.current.few_rows:
-            rest = self._in_columns(asked)
-        for place, (test, *decisive) in zip(rest.tolist(), key[rest].tolist(), strict=True):
-            answer[place] = kernel.YES if self._holds(test, decisive) else kernel.NO
+            self._replayed.learn(self._runs(key[places].tolist()), node)
+        tests = key[places, 0]
+        for test in {*tests.tolist()}:
+            own = places[tests == test]
+            answer[own] = self._answers(test, key[own, 1:])
+        if len(cells):
+            for test, own, numbers in self._grid.asked(cells):
+                self._grid.cell[own] = self._answers(test, numbers)
         size[kernel.NOTED] = 0
         if size[kernel.LACKING]:
             self._make_room(row)
 
-    def _in_columns(self, asked: Int64s) -> Int64s:
-        """Answer tests at some places that depend on terms only; the other places."""
-        key, answer, *_ = self.arrays
-        left, tests = list[Int64s](), key[asked, 0]
-        for test in np.unique(tests).tolist():
-            places, columns = asked[tests == test], self._columnar[test]
-            if columns is None:
-                left.append(places)
-                continue
-            rows = columns.rows(key[places, 1:], self._term)
-            holds = filter_rows(columns.condition, rows, self._options)
-            answer[places] = np.where(holds, kernel.YES, kernel.NO)
-        return np.concatenate([np.empty(0, np.int64), *left])
+    def _answers(self, test: int, numbers: Int64s) -> Bytes:
+        """[n] the answers to a test, given the numbers [n, numbers] that decide it."""
+        columns = self._columnar[test]
+        if columns is None or len(numbers) <= thresholds.current.few_rows:
+            holds = np.array([self._holds(test, own) for own in numbers.tolist()], np.bool_)
+        else:
+            holds = columns.holds(numbers, self._term)
+        return np.where(holds, kernel.YES, kernel.NO).astype(np.uint8)
 
     def _holds(self, number: int, numbers: list[int]) -> bool:
         """Whether the FILTERs of a test hold, given the numbers that decide it."""
@@ -223,13 +186,18 @@ class AskedAnswers:
         return self._terms[variable].key(number)[0]
 
     def _make_room(self, row: int) -> None:
-        """An empty table; larger if it may still grow, or if one instant does not fit."""
-        places = len(self.arrays[1])
+        """An empty table, if it is full; larger if it may still grow, or if one instant does not
+        fit.
+        """
+        size, places = self._table[3], len(self._table[1])
+        size[kernel.LACKING] = 0
+        if 2 * size[kernel.ENTRIES] < places:
+            return
         most = _MOST if self._replayed is None else min(_MOST, _MOST_OF_RUNS)
         if places < most or row == self._lacked:
             places *= 2
         self._lacked = row
-        self.arrays = self._empty(places)
+        self._table = self._empty(places)
 
 
 def _seen(test: AskedTest, numbers: list[int], term: Callable[[str, int], str | None]) -> _Asked:

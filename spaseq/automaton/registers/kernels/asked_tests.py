@@ -1,7 +1,7 @@
 """Tests of the register kernel whose answers come from Python, and are cached.
 
-The key of an answer is the whole numbers that decide it, in a hash table with linear probing. A
-test without an answer is recorded, and fails until it has one.
+The key of an answer is the whole numbers that decide it: in a hash table with linear probing, or as
+row and column of a matrix. A test without an answer is recorded, and fails until it has one.
 """
 
 from __future__ import annotations
@@ -44,10 +44,34 @@ def _is_at(batch: BatchArrays, key: Int64s, place: int, asked: int, row: int, ru
     return True
 
 
+@inlined_device_function
+def _is_in_matrix(batch: BatchArrays, asked: int, row: int, run: int) -> bool:
+    """`is_answered` of a test that has a matrix."""
+    cell, noted, size = batch.answers.cell, batch.answers.noted, batch.answers.size
+    at, width = batch.answers.matrix[asked, 0], batch.answers.matrix[asked, 1]
+    for i in range(batch.program.asks[asked], batch.program.asks[asked + 1]):
+        what = batch.program.asking[i]
+        value = _read(batch, what, row, run)
+        if value != UNSET:
+            at += (value + 1) * width if what >= 0 else value + 1
+    place = as_nonnegative(at)
+    if cell[place] == FREE:
+        if size[NOTED] == len(noted):
+            size[LACKING] = 1
+            return False
+        cell[place] = OPEN
+        noted[size[NOTED]] = ~at
+        size[NOTED] += 1
+    known: bool = cell[place] == YES
+    return known
+
+
 @device_function
 def is_answered(batch: BatchArrays, asked: int, row: int, run: int) -> bool:
     """Whether a solution passes an asked test against a run, as far as known."""
-    key, answer, noted, size = batch.answers
+    if batch.answers.matrix[asked, 0] >= 0:
+        return _is_in_matrix(batch, asked, row, run)
+    key, answer, noted, size, _, _ = batch.answers
     first, end = batch.program.asks[asked], batch.program.asks[asked + 1]
     mixed, last = asked + 1, len(answer) - 1
     for i in range(first, end):

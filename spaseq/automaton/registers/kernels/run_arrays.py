@@ -90,9 +90,10 @@ class ProgramArrays(NamedTuple):
 # WITHIN are registers, or NONE: a candidate of a bracket behind `;` begins, or goes on, along the
 # edge. OPENS of the run before the bracket says where the earliest complete candidate begins, NaN
 # as long as there is none. WITHIN of the candidate says where it begins itself. JOINED is a number
-# of solutions that is the id of a term, or NONE. A run that waits has the same id in the register
-# JOINED_REGISTER as each solution that it may take, or that ends its wait or marks it. So the runs
-# wait in the block of the id in place of that of the slot, which is 0 then.
+# of solutions that is an id, or NONE: of a term if there is no key, else of the slot and a term or
+# value. A run that waits has the same id in the register JOINED_REGISTER as each solution that it
+# may take, or that ends its wait or marks it. So the runs wait in the block of the id in place of
+# that of the slot.
 TARGET, KIND, INDEXED, SIGN, INCLUSIVE, THRESHOLDS, TESTS, ASSIGNMENTS, OFFERED = range(9)
 OPENS, WITHIN, JOINED, JOINED_REGISTER = range(9, 13)
 EDGE_COLUMNS = 13
@@ -174,16 +175,23 @@ class ArrivalArrays(NamedTuple):
 
 
 class AnswerArrays(NamedTuple):
-    """The answers to asked tests: a hash table of M places, of which M / 2 are used at most."""
+    """The answers to asked tests: a hash table of M places, of which M / 2 are used at most.
+
+    Tests that a term of the solution and a term of the run decide have matrices instead.
+    """
 
     key: Int64s
     """[M, 1 + W] the asked test, and the numbers that decide it."""
     answer: Bytes
     """[M] FREE, OPEN if it is not known yet, YES or NO."""
     noted: Int64s
-    """[N] the open places."""
+    """[N] the open places; ~c for cell c."""
     size: Int64s
     """[4] see its columns."""
+    matrix: Int64s
+    """[asked tests, 2] the first cell of the test's matrix, or NONE, and the length of a row."""
+    cell: Bytes
+    """[cells] as `answer`: a row for each term of solutions, and in it each term of runs."""
 
 
 FREE, OPEN, YES, NO = range(4)
