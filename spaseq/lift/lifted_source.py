@@ -12,7 +12,6 @@ from uuid import uuid4
 
 import numpy as np
 
-from spaseq import thresholds
 from spaseq.algebra.nodes import Pattern
 from spaseq.compiled.mode import interpreted
 from spaseq.errors import InputError
@@ -202,11 +201,8 @@ class LiftedRows(_RowSource):
         number = 1
         batches = table.to_batches() if hasattr(table, "to_batches") else table
         for whole in joined(batches):
-            for first in range(0, len(whole), thresholds.current.table_rows):
-                part = whole.slice(first, thresholds.current.table_rows)
-                block = table_block(part, self.plan.fields.wanted, number)
-                number += len(block)
-                yield block
+            yield table_block(whole, self.plan.fields.wanted, number)
+            number += len(whole)
 
 
 def _stored(block: RowBlock) -> tuple[list[int], list[int], dict[str, list[Cell]]]:

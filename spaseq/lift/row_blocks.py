@@ -77,7 +77,7 @@ def wanted_columns(schema: Any, wanted: frozenset[str]) -> list[str]:
 
 
 def joined(batches: Iterable[Any]) -> Iterator[Any]:
-    """Record batches of about `table_rows` rows made of smaller ones, which must be alike.
+    """Record batches of about `table_rows` rows, and at most as many, made of other ones.
 
     An error comes after the rows that came before it.
     """
@@ -90,7 +90,9 @@ def joined(batches: Iterable[Any]) -> Iterator[Any]:
         except Exception as error:  # of a reader: a file may be damaged
             batch, failure = None, error
         if waiting and (batch is None or rows + len(batch) > thresholds.current.table_rows):
-            yield from _one_batch(waiting)
+            for whole in _one_batch(waiting):
+                for first in range(0, len(whole), thresholds.current.table_rows):
+                    yield whole.slice(first, thresholds.current.table_rows)
             waiting, rows = [], 0
         if batch is None:
             break

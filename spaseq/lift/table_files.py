@@ -298,9 +298,7 @@ class _OpenTable:
             (reader.get_batch(i) for i in range(reader.num_record_batches)) if counted else reader
         )
         read = columns or self.schema.names[:1]  # a batch without columns has no rows
-        for batch in joined(batch.select(read) for batch in batches):
-            for first in range(0, len(batch), thresholds.current.table_rows):
-                yield batch.slice(first, thresholds.current.table_rows)
+        yield from joined(batch.select(read) for batch in batches)
 
     def rows_before(self) -> int:
         """Number of rows of the file before the read ones."""

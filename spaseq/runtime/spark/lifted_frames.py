@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from spaseq import thresholds
 from spaseq.compiled import mode
 from spaseq.errors import UsageError
 from spaseq.lang import ast
@@ -28,7 +27,7 @@ from spaseq.lift.cells import inner_name, variable_of
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, row_reports, time_field
 from spaseq.lift.lifted_events import EventMaker
 from spaseq.lift.lifted_graphs import united
-from spaseq.lift.row_blocks import table_block
+from spaseq.lift.row_blocks import joined, table_block
 from spaseq.lift.row_groups import bounds
 from spaseq.lift.table_files import check_names
 from spaseq.rdf.columns.event_batch import EventBatch
@@ -72,7 +71,7 @@ class FrameRows:
     def timed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows with the times of their events; nothing is reported."""
         maker = self.maker(())
-        for batch in tables(batches):
+        for batch in joined(batches):
             times = np.arange(len(batch), dtype=np.int64)  # spreads rows that are no events
             made = maker.lifted(table_block(batch, self.plan.fields.wanted, 1), ignore)
             times[made.rows] = made.events.time
@@ -85,7 +84,7 @@ class FrameRows:
         maker = self.maker(self.options.predicates)
         maker.number_after(number_from)
         report = row_reports(lambda _: (f"<{self.iri}>", None), on_bad)
-        for batch in tables(batches):
+        for batch in joined(batches):
             block = table_block(batch, self.plan.fields.wanted, 1)
             yield maker.lifted(block, report).events
 
@@ -128,7 +127,7 @@ class LiftedFrame:
         iri = self.rows.iri
 
         def stored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in tables(batches):
+            for batch in joined(batches):
                 sink = pa.BufferOutputStream()
                 with pa.ipc.new_stream(sink, batch.schema) as writer:
                     writer.write_batch(batch)
@@ -241,23 +240,6 @@ _STORED = pa.schema(
 def _table(stored: bytes) -> pa.Table:
     with pa.ipc.open_stream(stored) as reader:
         return reader.read_all()
-
-
-def tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of batches in batches of at least `table_rows` rows, where there are enough."""
-    waiting: list[pa.RecordBatch] = []
-    for batch in batches:
-        if len(batch):
-            waiting.append(batch)
-        if sum(map(len, waiting)) >= thresholds.current.table_rows:
-            yield from _whole(waiting)
-            waiting = []
-    if waiting:
-        yield from _whole(waiting)
-
-
-def _whole(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield from pa.Table.from_batches(batches).combine_chunks().to_batches()
 
 
 def variables(name: str, kind: Any) -> list[str]:
