@@ -7,15 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, reduce
-from itertools import groupby, islice
 from os import PathLike, path
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import pyarrow as pa
 
-from spaseq.algebra.answer_batch import PIECE, AnswerBatch
-from spaseq.algebra.answers import PartialAnswer
 from spaseq.api.prepare import load_knowledge, plan_queries, watch_knowledge
 from spaseq.api.queries import QueryInput
 from spaseq.api.streams import stream_options, stream_source
@@ -49,11 +46,10 @@ from spaseq.runtime.spark.rows.answer_rows import (
     PARTIAL_SCHEMA,
     SIDES_SCHEMA,
     answer_columns,
-    partial_row_of,
-    row_of,
+    partial_columns,
     side_row_of,
 )
-from spaseq.runtime.spark.rows.stage_rows import PARTIAL, Item, items_in, struct_of
+from spaseq.runtime.spark.rows.stage_rows import PARTIAL, SIDE, Item, items_in, struct_of
 from spaseq.runtime.spark.scanned_frames import scan_of
 from spaseq.runtime.spark.session.worker_python import worker_python
 from spaseq.scratch import ScratchDirectory
@@ -321,34 +317,31 @@ class _Decode:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow`."""
+        schema = self.schema
         for batch in batches:
             queries, payloads = batch.column("query"), batch.column("payload")
             pairs = zip(queries.to_pylist(), payloads.to_pylist(), strict=True)
-            told = ((q, payload) for q, payload in pairs if q not in self.silent)
-            items = ((q, item) for q, payload in told for item in items_in(q, payload))
-            for _, group in groupby(items, lambda item: isinstance(item[1], AnswerBatch)):
-                yield from self._batches(group)
+            for query, payload in pairs:
+                if query in self.silent:
+                    continue
+                rows = self._columns(query, items_in(query, payload))
+                if len(rows):
+                    known = dict(zip(rows.schema.names, rows.columns, strict=True))
+                    arrays = [known.get(f.name, pa.nulls(len(rows), f.type)) for f in schema]
+                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def _batches(self, items: Iterator[tuple[int, Item]]) -> Iterator[pa.RecordBatch]:
-        """The rows of items as batches; either all items are columns, or none."""
-        schema, others = self.schema, list[tuple[int, Item]]()
-        for query, item in items:
-            if isinstance(item, AnswerBatch):
-                batch = answer_columns(self.names[query], item)
-                nulls = [pa.nulls(len(batch), f.type) for f in [*schema][len(batch.schema) :]]
-                yield pa.RecordBatch.from_arrays([*batch.columns, *nulls], schema=schema)
-            else:
-                others.append((query, item))
-        rows = (row for item in others for row in self._rows(*item))
-        while some := [*islice(rows, PIECE)]:
-            yield pa.RecordBatch.from_pylist(some, schema)
+    def _columns(self, query: int, items: Sequence[Any]) -> pa.RecordBatch:
+        """The rows of a row of `OUTPUT`, without columns that have nulls only."""
+        if query == SIDE:
+            rows = [row for item in items for row in self._side(item)]
+            return pa.RecordBatch.from_pylist(rows, SIDES_SCHEMA)
+        if query >= PARTIAL:
+            return partial_columns(self.names[query - PARTIAL], items)
+        (answers,) = items
+        return answer_columns(self.names[query], answers)
 
-    def _rows(self, query: int, item: Item) -> Iterator[dict[str, Any]]:
-        match item:
-            case PartialAnswer() as partial:
-                yield partial_row_of(self.names[query - PARTIAL], partial)
-            case Sequence() as answers:
-                yield from (row_of(self.names[query], answer) for answer in answers)
+    def _side(self, message: Item) -> Iterator[dict[str, Any]]:
+        match message:
             case SpaseqError() as error:
                 raise error
             case BadInput(lost=(_, rows)) as lost if not (self.strict and rows):

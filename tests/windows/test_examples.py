@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 
-import pyarrow as pa
 import pytest
 
 import spaseq
@@ -175,8 +174,8 @@ def test_window_events_in_tables(gpm: str) -> None:
 
 def test_window_events_in_rows_of_spark() -> None:
     """A row of Spark's answers gives back the answer that it was made of."""
-    from spaseq.runtime.spark.rows.answer_rows import ANSWER_SCHEMA, answer_of_row, row_of
+    from spaseq.runtime.spark.rows.answer_rows import answer_columns, answer_of_row
 
     for match in bounded(query_of("SEQ(A)", f"DEFINE GPM A ON W1 {A}")):
-        (row,) = pa.Table.from_pylist([row_of("q", match.answer)], ANSWER_SCHEMA).to_pylist()
+        (row,) = answer_columns("q", [match.answer]).to_pylist()
         assert answer_of_row(row).trace == match.answer.trace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,9 @@ import pyarrow as pa
 from spaseq.algebra.answer_batch import AnswerBatch
 from spaseq.algebra.answers import Answer, PartialAnswer, TraceItem, extent_text
 from spaseq.rdf.inputs.stream_options import BadInput
-from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.job import LateEvent
-from spaseq.sinks.answer_columns import PLACES, TRACED, TRIPLE, AnswerColumns, traced
+from spaseq.runtime.spark.rows.stage_rows import batch_of
+from spaseq.sinks.answer_columns import TRACED, TRIPLE, AnswerColumns
 from spaseq.sinks.typed_columns import TIME
 
 ANSWER_SCHEMA = pa.schema(
@@ -69,34 +70,26 @@ def side_row_of(side: LateEvent | BadInput) -> dict[str, Any]:
             return {"bad": {"file": file, "line": line, "reason": reason, "text": text}}
 
 
-def partial_row_of(name: str, partial: PartialAnswer) -> dict[str, Any]:
-    """A row of `ANSWER_SCHEMA` and `PARTIAL_SCHEMA` for a partial match of this query."""
-    closed = None if partial.closed is None else partial.closed[0] * 1000
-    row = row_of(name, partial.answer)
-    return {**row, "reached": partial.reached, "waiting": partial.waiting, "closed": closed}
+def answer_columns(name: str, answers: Sequence[Answer]) -> pa.RecordBatch:
+    """Rows of `ANSWER_SCHEMA` for answers of the query with this name."""
+    columns = AnswerColumns((), several=True, graphs=True)
+    if isinstance(answers, AnswerBatch):
+        table, bindings = columns.raw_of(name, answers), _bindings(answers)
+    else:
+        table = columns.raw([(name, answer) for answer in answers])
+        of_answers = [list(answer.bindings) for answer in answers]
+        bindings = pa.array(of_answers, ANSWER_SCHEMA.field("bindings").type)
+    arrays = [bindings if n == "bindings" else table.column(n) for n in ANSWER_SCHEMA.names]
+    return pa.RecordBatch.from_arrays(arrays, schema=ANSWER_SCHEMA)
 
 
-def row_of(name: str, answer: Answer) -> dict[str, Any]:
-    """A row of `ANSWER_SCHEMA` for an answer of the query with this name."""
-    return {
-        "query": name,
-        "start": answer.first[0] * 1000,
-        "end": answer.end[0] * 1000,
-        "bindings": list(answer.bindings),
-        "trace": [traced(item) for item in answer.trace],
-        "event": answer.event,
-        "graph": None if answer.graph is None else [_triple(t) for t in answer.graph],
-    }
-
-
-def answer_columns(name: str, answers: AnswerBatch) -> pa.RecordBatch:
-    """The rows of `row_of` for some answers of the query with this name."""
-    table = AnswerColumns((), several=True, graphs=True).raw_of(name, answers)
-    columns = [
-        _bindings(answers) if field.name == "bindings" else table.column(field.name)
-        for field in ANSWER_SCHEMA
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=ANSWER_SCHEMA)
+def partial_columns(name: str, partials: Sequence[PartialAnswer]) -> pa.RecordBatch:
+    """Rows of `ANSWER_SCHEMA` and `PARTIAL_SCHEMA` for partial matches of this query."""
+    closed = (p.closed and p.closed[0] * 1000 for p in partials)
+    rows = zip([p.reached for p in partials], [p.waiting for p in partials], closed, strict=True)
+    columns = answer_columns(name, [p.answer for p in partials]).columns
+    columns += batch_of(PARTIAL_SCHEMA, [*rows]).columns
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema([*ANSWER_SCHEMA, *PARTIAL_SCHEMA]))
 
 
 def _bindings(answers: AnswerBatch) -> pa.MapArray:
@@ -111,10 +104,6 @@ def _bindings(answers: AnswerBatch) -> pa.MapArray:
     keys = pa.array(names, pa.string()).take(pa.array(variable))
     terms = pa.concat_arrays(texts).take(pa.array(variable * size + answer))
     return pa.MapArray.from_arrays(pa.array(ends), keys, terms)
-
-
-def _triple(triple: Triple) -> dict[str, str]:
-    return dict(zip(PLACES, triple, strict=True))
 
 
 def answer_of_row(row: dict[str, Any]) -> Answer:

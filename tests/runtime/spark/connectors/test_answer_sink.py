@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import StructType
@@ -19,7 +18,7 @@ from spaseq.runtime.spark.connectors.answer_sink import (
     AnswerFiles,
     AnswerStreamWriter,
 )
-from spaseq.runtime.spark.rows.answer_rows import ANSWER_SCHEMA, answer_of_row, row_of
+from spaseq.runtime.spark.rows.answer_rows import answer_columns, answer_of_row
 from spaseq.sinks import SINKS
 
 SELECTED = Answer(
@@ -36,8 +35,7 @@ CONSTRUCTED = Answer(
 
 
 def rows(*answers: Answer) -> Any:
-    listed = [row_of("q", answer) for answer in answers]
-    return iter([pa.RecordBatch.from_pylist(listed, ANSWER_SCHEMA)])
+    return iter([answer_columns("q", answers)])
 
 
 def test_a_row_says_what_the_answer_says() -> None:
