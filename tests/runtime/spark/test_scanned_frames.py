@@ -338,6 +338,17 @@ def test_bad_rows_have_file_and_line(spark: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("ways")
+def test_values_that_a_cast_loses_are_reported(spark: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "s.parquet")
+    rows = [{"id": n, "name": "x", "price": text, "at": at(n)} for n, text in enumerate("1?3")]
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    frame, lift = spark.read.parquet(path), LIFT.replace("?price > 0", "xsd:integer(?price) > 0")
+    assert answers(spark, EACH, {"S": frame}, lifts={"S": lift}).count() == 2
+    with pytest.raises(InputError, match="price"), errors():
+        answers(spark, EACH, {"S": frame}, lifts={"S": lift}, strict=True).collect()
+
+
+@pytest.mark.usefixtures("ways")
 def test_a_damaged_file_fails(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "s.parquet"
     pq.write_table(rows_of(*range(1, 500)), path)
