@@ -16,7 +16,7 @@ from spaseq.errors import UsageError
 from spaseq.lift.cells import Cell, Flattening, variable_of
 from spaseq.lift.lift_plan import Fields
 from spaseq.lift.python_values import members, python_cell
-from spaseq.lift.row_blocks import Report, RowBlock, table_block, term_array, wanted_cells
+from spaseq.lift.row_blocks import Report, RowBlock, term_array, wanted_cells
 
 _TYPES: dict[type, Any] = {
     str: pa.string(),
@@ -27,22 +27,18 @@ _TYPES: dict[type, Any] = {
 }
 
 
-def dict_table(rows: Sequence[object], fields: Fields) -> Any | None:
-    """The wanted fields of rows as a record batch; None if one of the rows needs a closer look."""
+def dict_columns(rows: Sequence[object], fields: Fields) -> dict[str, Any] | None:
+    """The wanted fields of rows: arrays, or lists of cells; None if a row needs a closer look."""
     if {*map(type, rows)} != {dict}:
         return None
     dicts = cast("Sequence[dict[object, Any]]", rows)
     keys = _keys(dicts, fields)
     if keys is None:
         return None
-    columns = {}
-    for name in sorted(fields.wanted):
-        values = [row.get(keys[name]) for row in dicts] if name in keys else [None] * len(dicts)
-        column = _column(values)
-        if column is None:
-            return None
-        columns[name] = column
-    return pa.record_batch(columns or {"#": pa.nulls(len(dicts))})
+    try:
+        return {name: _column([row.get(keys.get(name)) for row in dicts]) for name in fields.wanted}
+    except RecursionError:
+        return None
 
 
 def _keys(rows: Sequence[dict[object, Any]], fields: Fields) -> dict[str, str] | None:
@@ -63,20 +59,16 @@ def _keys(rows: Sequence[dict[object, Any]], fields: Fields) -> dict[str, str] |
     return keys
 
 
-def _column(values: list[Any]) -> Any | None:
-    """The Arrow array of values; of N-Triples texts, if they have several types or a rare one."""
+def _column(values: list[Any]) -> Any:
+    """The Arrow array of values; cells if they have several types or a rare one."""
     kinds = {*map(type, values)} - {NoneType}
-    try:
-        if not kinds:
-            return pa.nulls(len(values), pa.string())
-        if len(kinds) == 1 and (kind := _TYPES.get(*kinds)) is not None:
+    kind = _TYPES.get(*kinds) if len(kinds) == 1 else None
+    if kind is not None:
+        try:
             return pa.array(values, kind)
-        cells = [python_cell(value) for value in values]
-    except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid, RecursionError):
-        return None
-    if any(cell is not None and type(cell) is not str for cell in cells):
-        return None
-    return term_array(pa.array(cells, pa.large_string()))
+        except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):
+            pass
+    return [*map(python_cell, values)]
 
 
 _SHOWN = 300
@@ -95,11 +87,12 @@ def dict_blocks(
     flatten = Flattening(fields.wanted | fields.taken, python_cell, members)
     rest = iter(rows)
     while some := list(islice(rest, thresholds.current.block_rows)):
-        table = None
+        arrays = None
         if columns and len(some) >= thresholds.current.lifted_rows:
-            table = dict_table(some, fields)
-        if table is not None:
-            yield table_block(table, fields.wanted, first)
+            arrays = dict_columns(some, fields)
+        if arrays is not None:
+            numbers = np.arange(first, first + len(some), dtype=np.int64)
+            yield RowBlock(numbers, numbers, arrays, True)
         else:
             yield from _row_block(some, fields, flatten, report, first)
         first += len(some)
