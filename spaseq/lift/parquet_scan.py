@@ -12,7 +12,7 @@ from spaseq.lift.lifted_source import LiftedFiles
 from spaseq.lift.table_files import TableFile, TableFormat
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
-from spaseq.sources.base import Numbering, Split
+from spaseq.sources.base import Split, SplitNumbering
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class ScanSplit(Split):
     parts: tuple[tuple[int, int, int], ...]
 
     @property
-    def numbering(self) -> Numbering:
-        return Numbering.APART
+    def numbering(self) -> SplitNumbering:
+        return SplitNumbering.APART
 
 
 @dataclass(frozen=True, slots=True)

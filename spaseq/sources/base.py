@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions
 
 
-class Numbering(Enum):
+class SplitNumbering(Enum):
     """How events of equal time are numbered in a split; a runtime adds missing counts."""
 
     WHOLE = auto()
@@ -48,7 +48,7 @@ class Split(ABC):
 
     @property
     @abstractmethod
-    def numbering(self) -> Numbering:
+    def numbering(self) -> SplitNumbering:
         """How `Source.open` numbers the events of this split that have equal times."""
 
 
@@ -141,7 +141,7 @@ class Source(ABC):
             pool: threads for work that can be done in parallel.
             split_bytes: about how many bytes a split has; chosen by the source if None.
             time_scan: if False, a stream that seems to be in order of time is not read for its
-                times first; its splits are then `Numbering.ORDERED`.
+                times first; its splits are then `SplitNumbering.ORDERED`.
 
         Raises:
             InputError: the input is missing.

@@ -45,7 +45,7 @@ from spaseq.rdf.ranges import (
     size_of,
 )
 from spaseq.records import record
-from spaseq.sources.base import Numbering, Source, Split
+from spaseq.sources.base import Source, Split, SplitNumbering
 
 _UNPACKED = 20
 """Ratio of a packed file's unpacked size to its size that few files exceed."""
@@ -111,7 +111,7 @@ class FileSplit(Split):
 
     ranges: tuple[FileRange, ...]
     ties: Ties = field(default_factory=Ties)
-    numbering: Numbering = Numbering.WHOLE
+    numbering: SplitNumbering = SplitNumbering.WHOLE
 
 
 def split_bytes_for(size: int) -> int:
@@ -142,7 +142,7 @@ def split_files(
     groups = list(_ranges(files, sizes, options, split_bytes))
     if not time_scan and _seem_ordered(groups, options):
         for group in groups:
-            yield FileSplit(tuple(group), numbering=Numbering.ORDERED)
+            yield FileSplit(tuple(group), numbering=SplitNumbering.ORDERED)
         return
     counter = InstantCounter()
     for scanned in _scanned(groups, options, pool):
@@ -157,7 +157,7 @@ def read_split(split: FileSplit, options: StreamOptions, on_bad: OnBad) -> Itera
     arrival = ArrivalClock()
     for part in split.ranges:
         report = on_bad
-        if split.numbering is not Numbering.WHOLE:
+        if split.numbering is not SplitNumbering.WHOLE:
             report = _counting_lines(part, on_bad)
         yield from read_range(part, options, report, counter, arrival)
 

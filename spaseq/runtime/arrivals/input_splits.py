@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, chdir, nullcontext
 from typing import NamedTuple
 
 from spaseq.records import record
-from spaseq.sources.base import Numbering, Source, Split
+from spaseq.sources.base import Source, Split, SplitNumbering
 
 LEAST_BYTES = 16 * 2**20
 """A backlog begins with a batch of this size: what queries make of a byte is not known before."""
@@ -50,7 +50,7 @@ class InputSplit:
     number: int
     stream: int
     split: Split | None = None
-    numbering: Numbering = Numbering.WHOLE
+    numbering: SplitNumbering = SplitNumbering.WHOLE
     follows: bool = False
     precedes: bool = False
 
@@ -65,7 +65,7 @@ def bounded_splits(
             splits = source.splits(pool, split_bytes=split_bytes, time_scan=time_scan)
             every = [None] if splits is None else [*splits]
             for place, split in enumerate(every):
-                numbering = Numbering.WHOLE
+                numbering = SplitNumbering.WHOLE
                 if split is not None and len(every) > 1:
                     numbering = split.numbering
                 ends = place > 0, place < len(every) - 1

@@ -53,7 +53,7 @@ from spaseq.runtime.spark.stages.followed_patterns import (
     PackedRow,
 )
 from spaseq.runtime.spark.stages.pattern_stage import BoundedSolve
-from spaseq.sources.base import Numbering
+from spaseq.sources.base import SplitNumbering
 
 COLUMNS = ("stream", "time", "k", "event", "graph")
 CLOCK_DDL = "delay_ms bigint, latest bigint, times array<bigint>, counts array<bigint>"
@@ -84,7 +84,7 @@ class FrameTask:
     solve: BoundedSolve
     rows: WrittenEvents | FrameRows
     stream: int
-    numbering: Numbering
+    numbering: SplitNumbering
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow`: the rows of a partition to rows of `PACKS`."""
@@ -159,7 +159,7 @@ class EventFrame:
     frame: Any
     rows: WrittenEvents
 
-    numbering: ClassVar[Numbering] = Numbering.WHOLE
+    numbering: ClassVar[SplitNumbering] = SplitNumbering.WHOLE
 
     @classmethod
     def of(cls, frame: Any, plans: Sequence[QueryPlan], time_unit: str) -> EventFrame:

@@ -33,7 +33,7 @@ from spaseq.lift.table_files import check_names
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.stream_options import OnBad, StreamOptions, ignore
 from spaseq.runtime.spark.rows.stage_rows import batch_of, struct_of
-from spaseq.sources.base import Numbering
+from spaseq.sources.base import SplitNumbering
 
 TIME = "spaseq time"
 """The column with the time (ms) of each row's event; arbitrary for a row without one."""
@@ -115,7 +115,7 @@ class LiftedFrame:
     rows: FrameRows
     text: str
 
-    numbering: ClassVar[Numbering] = Numbering.APART
+    numbering: ClassVar[SplitNumbering] = SplitNumbering.APART
 
     def identity(self) -> list[str]:
         """The parts that must stay the same for a run to resume."""

@@ -25,7 +25,7 @@ from spaseq.runtime.spark import bounded as spark_runtime
 from spaseq.runtime.spark.rows.run_files import BucketRuns, packs_of
 from spaseq.runtime.spark.rows.stage_rows import NO_SPLIT
 from spaseq.sources import files as source_files
-from spaseq.sources.base import Numbering
+from spaseq.sources.base import SplitNumbering
 from spaseq.sources.files import FileSource
 from tests.runtime.machines import IRIS, SOUTH, Row, answers_in_process, job_of, nquads
 from tests.sizes import first_of
@@ -144,7 +144,7 @@ def is_scanned(path: Path) -> bool:
         [FileSource(StreamOptions(IRIS[0], (str(path),)))], time_scan=False
     )
     assert len(found) > 5
-    return found[0].numbering is Numbering.WHOLE
+    return found[0].numbering is SplitNumbering.WHOLE
 
 
 @pytest.mark.spark

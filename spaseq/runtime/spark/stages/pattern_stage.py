@@ -39,7 +39,7 @@ from spaseq.runtime.spark.rows.stage_rows import (
     batches_of,
 )
 from spaseq.runtime.spark.stages.shipped_units import StoredKnowledge
-from spaseq.sources.base import Numbering, Source
+from spaseq.sources.base import Source, SplitNumbering
 from spaseq.sources.files import MOST_SPLIT_BYTES
 from spaseq.stages.hopeless_rows import leave_out_of_part
 from spaseq.stages.sorting import room_for_rows
@@ -184,9 +184,9 @@ class BoundedSolve:
             extent.watch(self._counted(split, opened(report.take), report.stats)),
             NO_SPLIT,
         )
-        if split.numbering is Numbering.APART:
+        if split.numbering is SplitNumbering.APART:
             events = times.watch(events)
-        if split.numbering is not Numbering.WHOLE:
+        if split.numbering is not SplitNumbering.WHOLE:
             number, events = split.number, provisional(events)
         plans = self.units.plans
         runs = {unit: self._runs(unit, split) for unit in plans}
@@ -202,7 +202,7 @@ class BoundedSolve:
             rest.leave_out(partial(leave_out_of_part, plans[unit], after=after, before=before))
             for run in rest.rest():
                 yield packs_of(run, unit, *where)
-        if split.numbering is Numbering.ORDERED:
+        if split.numbering is SplitNumbering.ORDERED:
             yield self._for_all(Pack(query=EXTENT, payload=extent.data()))
         for table in times.tables():
             yield self._for_all(Pack(query=TIES, time=int(table.times[0]), payload=table.data()))
@@ -221,7 +221,7 @@ class BoundedSolve:
         """
         plan = self.units.plans[unit]
         room = min(room_for_rows() // self.buckets, MOST_SPLIT_BYTES) // len(self.groups.home)
-        whole = not (split.follows or split.precedes) or split.numbering is Numbering.ORDERED
+        whole = not (split.follows or split.precedes) or split.numbering is SplitNumbering.ORDERED
         kept = room if whole and len(plan.inputs.streams) == 1 else 0
         return BucketRuns(plan.patterns.columns, self.groups.key(unit), self.buckets, kept)
 
