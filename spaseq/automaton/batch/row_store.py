@@ -34,7 +34,7 @@ Key: TypeAlias = tuple[str | None, ...]
 K = TypeVar("K")
 
 
-class Numbering(Stateful, Generic[K]):
+class KeyNumbering(Stateful, Generic[K]):
     """Numbers keys from 0 on; a released number is used again."""
 
     STATE = ("_numbers", "_free", "_next")
@@ -90,7 +90,7 @@ class Numbering(Stateful, Generic[K]):
         return freed
 
 
-class Interner(Numbering[Key]):
+class Interner(KeyNumbering[Key]):
     """Numbers keys of one or more terms."""
 
     __slots__ = ("_keys", "_known", "_of_code")

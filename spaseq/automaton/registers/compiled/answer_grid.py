@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from spaseq import thresholds
 from spaseq.automaton.batch.row_store import Interner
 from spaseq.automaton.registers.compiled.edge_tests import AskedTest
 from spaseq.automaton.registers.kernels import run_arrays as kernel
@@ -59,6 +58,15 @@ class AnswerGrid:
         """Drop all answers."""
         self.cell[:] = kernel.FREE
 
+    def each(self, cells: list[int]) -> Iterator[tuple[int, int, list[int]]]:
+        """(the test, the cell, the numbers that decide it) of each of a few cells."""
+        begins = [(first, width, test) for test, (first, width) in enumerate(self.begin.tolist())]
+        for cell in cells:
+            first, width, test = max(begin for begin in begins if begin[0] <= cell)
+            places = zip(divmod(cell - first, width), self._ids[test] or (), strict=True)
+            decisive = [at - 1 for at, known in places if known is not None]
+            yield test, cell, [kernel.UNSET if n < 0 else n for n in decisive]
+
     def asked(self, cells: Int64s) -> Iterator[tuple[int, Int64s, Int64s]]:
         """(the test, some cells [n], the numbers [n, numbers] that decide each).
 
@@ -79,8 +87,7 @@ class AnswerGrid:
         _, ids = self._ids[test] or (None, None)
         first, width = self.begin[test].tolist()
         rows = np.unique((cells - first) // width)
-        few = len(cells) <= thresholds.current.few_rows
-        if few or ids is None or len(rows) * len(ids) > _BESIDE * len(cells):
+        if ids is None or len(rows) * len(ids) > _BESIDE * len(cells):
             return cells
         columns = 1 + np.fromiter(ids.keys(), np.int64, len(ids))
         more = (first + rows[:, None] * width + columns).ravel()

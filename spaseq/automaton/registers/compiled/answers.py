@@ -137,7 +137,10 @@ class AskedAnswers:
         for test in {*tests.tolist()}:
             own = places[tests == test]
             answer[own] = self._answers(test, key[own, 1:])
-        if len(cells):
+        if len(cells) <= thresholds.current.few_rows:
+            for test, cell, decisive in self._grid.each(cells.tolist()):
+                self._grid.cell[cell] = kernel.YES if self._holds(test, decisive) else kernel.NO
+        else:
             for test, own, numbers in self._grid.asked(cells):
                 self._grid.cell[own] = self._answers(test, numbers)
         size[kernel.NOTED] = 0

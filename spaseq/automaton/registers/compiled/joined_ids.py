@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from spaseq import thresholds
-from spaseq.automaton.batch.row_store import Numbering
+from spaseq.automaton.batch.row_store import KeyNumbering
 from spaseq.compiled.arrays import Float64s, Int32s
 
 
-class JoinedIds(Numbering[tuple[int, float]]):
+class JoinedIds(KeyNumbering[tuple[int, float]]):
     """Numbers pairs of a slot and a number: a value, or the id of a term."""
 
     __slots__ = ()

@@ -27,7 +27,7 @@ from spaseq.automaton.batch.match_builder import (
 from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.batch.outer_checks import OuterNegations
 from spaseq.automaton.batch.pace import Pace
-from spaseq.automaton.batch.row_store import Interner, Numbering
+from spaseq.automaton.batch.row_store import Interner, KeyNumbering
 from spaseq.automaton.batch.waiting_matches import closing_states
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.window import Counted
@@ -108,7 +108,7 @@ class RunSequencer(Stateful):
         ids = {n.ids for n in tables.numbers if n.by_term} - {JOINED}
         self._terms = {space: Interner() if space else EqualTerms() for space in sorted(ids)}
         joined = JoinedIds()
-        self._ids: dict[str, Numbering[Any]] = {**self._terms, JOINED: joined}
+        self._ids: dict[str, KeyNumbering[Any]] = {**self._terms, JOINED: joined}
         replayed = None
         if any(test.taken is not None for test in tables.asked):
             replayed = ReplayedRuns(machine, tables, self._builder)
