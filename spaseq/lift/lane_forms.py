@@ -6,6 +6,7 @@ Each gives the terms that the same expression gives row by row, or None if a val
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from spaseq.expr.env import DictEnv, Env
 from spaseq.lang import ast
 from spaseq.lift.lanes import DATATYPES, Column, Lane, LaneForm
 from spaseq.lift.pruned_lifts import comparison, spelled_iri
-from spaseq.rdf.terms.term import XSD
+from spaseq.rdf.terms.term import XSD, literal_text
 
 _TIME = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 _CASTS: dict[str, tuple[LaneForm, str, Any]] = {
@@ -94,9 +95,12 @@ def cast_of_strings(lane: Lane, datatype: str) -> Lane | None:
 
 
 Columns = Mapping[str, Column]
+One = Callable[[str], "str | None"]
+"""The term that an expression gives for a text."""
+
 Term = Callable[[Env], "str | None"]
 Form = Callable[[Columns], "Lane | None"]
-_SAFE = "^[A-Za-z0-9_~-][A-Za-z0-9_.~-]*$"
+_SAFE = r"[A-Za-z0-9_~\p{L}-][A-Za-z0-9_.~\p{L}-]*"
 """Texts that make a valid IRI after any prefix that `lane_form` accepts."""
 
 _COMPARE: dict[str, Callable[..., Any]] = {
@@ -113,6 +117,29 @@ _SAME = {**DATATYPES, LaneForm.STRING: "string"}
 _MOST_EXACT = 2**53
 
 
+def _of_text(term: Term, name: str, text: str) -> str | None:
+    """The value of an expression where a variable is a string."""
+    return term(DictEnv({name: literal_text(text)}))
+
+
+def _each(lane: Lane, usual: str, of_usual: Callable[[Lane], Lane | None], one: One) -> Lane | None:
+    """The values of an expression over strings, of which not all are usual (a regular expression).
+
+    The others are evaluated one by one. None if such a one gives a term that a lane of the usual
+    ones cannot hold.
+    """
+    values = lane.values
+    if pa.types.is_dictionary(values.type):
+        distinct = _each(Lane(lane.form, values.dictionary), usual, of_usual, one)
+        return None if distinct is None else distinct.take(values.indices)
+    is_usual = pc.match_substring_regex(values, f"^({usual})$")
+    made = of_usual(Lane(lane.form, pc.if_else(is_usual, values, pa.scalar(None, values.type))))
+    if made is None:
+        return None
+    odd = values.filter(pc.invert(is_usual)).unique()
+    return None if any(one(text) is not None for text in odd.to_pylist()) else made
+
+
 def lane_form(expr: ast.Expr, term: Term) -> Form | None:
     """The form of an expression over lanes, if it has one; `term` evaluates it for one row."""
     if isinstance(expr, ast.FunctionCall) and expr.args and isinstance(expr.args[0], ast.Var):
@@ -122,23 +149,34 @@ def lane_form(expr: ast.Expr, term: Term) -> Form | None:
             lane = columns.get(name)
             if not isinstance(lane, Lane):
                 return None
-            return lane if _SAME.get(lane.form) == kind else cast_of_strings(lane, kind)
+            if _SAME.get(lane.form) == kind:
+                return lane
+            whole = cast_of_strings(lane, kind)
+            if whole is not None or kind not in _CASTS or lane.form is not LaneForm.STRING:
+                return whole
+            of_usual = partial(cast_of_strings, datatype=kind)
+            return _each(lane, _CASTS[kind][1], of_usual, partial(_of_text, term, name))
 
         return cast
     parts = spelled_iri(expr)
     if parts is None or parts.prefix[-1] not in "/#":
         return None
     prefix, suffix = parts.prefix, parts.suffix
-    for sample in ("x", "-1", "A.~_9"):
+    for sample in ("x", "-1", "A.~_9", "\u00e9\u4e2d"):
         if term(DictEnv({parts.field: f'"{sample}"'})) != f"<{prefix}{sample}{suffix}>":
             return None
+
+    def of_safe(lane: Lane) -> Lane:
+        return Lane(LaneForm.IRI, lane.values, prefix, suffix)
 
     def iri(columns: Columns) -> Lane | None:
         lane = columns.get(parts.field)
         if not isinstance(lane, Lane):
             return None
-        if lane.form is LaneForm.STRING and _all_safe(lane.values):
-            return Lane(LaneForm.IRI, lane.values, prefix, suffix)
+        if lane.form is LaneForm.STRING:
+            if _all_safe(lane.values):
+                return of_safe(lane)
+            return _each(lane, _SAFE, of_safe, partial(_of_text, term, parts.field))
         if lane.form is LaneForm.INTEGER and parts.in_str:
             return Lane(LaneForm.IRI, lane.values, prefix, suffix)
         return None
@@ -175,5 +213,4 @@ def _all_safe(values: Any) -> bool:
         values = values.dictionary
     if pc.all(pc.ascii_is_alnum(values)).as_py() is True:
         return True
-    safe = pc.all(pc.match_substring_regex(values, _SAFE)).as_py()
-    return safe is None or bool(safe)
+    return _match(values, _SAFE)

@@ -125,12 +125,16 @@ class RowSolutions:
         column = self.columns.get(term.name)
         return [None] * len(self) if column is None else column.row_texts()
 
+    def texts_at(self, places: Int64s, term: PatternTerm) -> list[str | None]:
+        """The texts of a term in some solutions."""
+        if isinstance(term, str):
+            return [term] * len(places)
+        column = self.columns.get(term.name)
+        return [None] * len(places) if column is None else column.take(places).row_texts()
+
     def text(self, place: int, term: PatternTerm) -> str | None:
         """The text of a term in one solution."""
-        if isinstance(term, str):
-            return term
-        column = self.columns.get(term.name)
-        return None if column is None else column.take(np.array([place])).row_texts()[0]
+        return self.texts_at(np.array([place]), term)[0]
 
     def bound(self, name: str) -> Bools:
         """The solutions [m] in which a variable is bound."""

@@ -90,6 +90,12 @@ def _shown(field: str, cell: str | None) -> str:
     return f"field {field} is {cell if len(cell) <= _SHOWN else cell[:_SHOWN] + '...'}"
 
 
+def _at(
+    texts: Callable[[PatternTerm], Sequence[str | None]], number: int, term: PatternTerm
+) -> str | None:
+    return texts(term)[number]
+
+
 @record
 class LiftedBatch:
     """n events of the rows `rows` [n] of a block, by place.
@@ -287,12 +293,13 @@ class TemplateEvents:
 
     def _refuse(self, events: Indices, reason: str, terms: Iterable[PatternTerm]) -> None:
         """Events are bad, as one of some terms is unbound in their first solutions."""
-        given = [*terms]
-        for event in events.tolist():
-            if event not in self._bad:
-                text = partial(self._solutions.text, int(np.searchsorted(self._event, event)))
-                more = self._maker.reasons.without_value(given, text)
-                self._bad[event] = reason + more
+        given, refused = [*terms], [event for event in events.tolist() if event not in self._bad]
+        if not refused:
+            return
+        texts = cache(partial(self._solutions.texts_at, np.searchsorted(self._event, refused)))
+        for number, event in enumerate(refused):
+            text = partial(_at, texts, number)
+            self._bad[event] = reason + self._maker.reasons.without_value(given, text)
 
     def _check_names(self) -> None:
         """Each event has exactly one name, an IRI, if there is GRAPH."""

@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaseq.lift.lane_forms import cast_of_strings
+from spaseq.expr.compile import Options
+from spaseq.lang import ast
+from spaseq.lift.lane_forms import cast_of_strings, lane_form
 from spaseq.lift.lane_terms import LaneTerms, SharedTexts
 from spaseq.lift.lanes import Lane, LaneForm
 from spaseq.lift.lift_checks import compiled_lift
@@ -20,8 +23,10 @@ from spaseq.lift.lift_plan import LostValue
 from spaseq.lift.lifted_events import EventMaker
 from spaseq.lift.lifted_graphs import LiftedEvents
 from spaseq.lift.row_blocks import table_block
+from spaseq.lift.solutions import checked_term
 from spaseq.rdf.columns.term_tables import term_table
 from spaseq.rdf.terms.number_kinds import EXACT, OTHER, SHORT, UNKNOWN
+from spaseq.rdf.terms.term import XSD
 from tests.lift.lifting import PREFIXES, as_lists, integer, lift_of
 from tests.sizes import sizes
 
@@ -237,6 +242,30 @@ def test_a_cast_of_usual_texts_is_a_column() -> None:
         for other in ("x", ""):
             both = Lane(LaneForm.STRING, pa.array([text, other], pa.string()))
             assert cast_of_strings(both, name) is None
+
+
+@pytest.mark.parametrize("column", [pa.string(), pa.dictionary(pa.int8(), pa.string())])
+def test_a_few_unusual_texts_leave_a_column_one(column: pa.DataType) -> None:
+    """They are evaluated one by one: an error is unbound, another term needs a list of texts."""
+    options = Options()
+
+    def values(text: str, *texts: str | None) -> list[Any] | None:
+        expr: ast.Expr = ast.FunctionCall(ast.Iri(XSD + text), (ast.Var("x"),))
+        if text == "IRI":
+            parts = ast.Literal("http://e/"), ast.Var("x")
+            expr = ast.Call("IRI", (ast.Call("CONCAT", parts),))
+        form = lane_form(expr, checked_term(expr, options))
+        assert form is not None
+        lane = form({"x": Lane(LaneForm.STRING, pa.array(texts, column))})
+        return None if lane is None else lane.row_texts()
+
+    assert values("integer", "7", None, "x", "-3") == [integer(7), None, None, integer(-3)]
+    assert values("decimal", "oops", "1.5") == [None, f'"1.5"^^<{XSD}decimal>']
+    moment = "2026-01-05T09:00:02Z"
+    assert values("dateTime", moment, "never") == [f'"{moment}"^^<{XSD}dateTime>', None]
+    assert values("IRI", "a", "b c", "s\u00e3o") == ["<http://e/a>", None, "<http://e/s\u00e3o>"]
+    assert values("integer", "7", "+8") is None  # "+8" has a value
+    assert values("IRI", "a", "b/c") is None
 
 
 def test_the_greatest_integer_has_a_code() -> None:
