@@ -342,7 +342,9 @@ class TemplateEvents:
         if isinstance(term, str):
             ms = times.read(term) if size else None
             return np.full(size, ms or 0, np.int64), ms is not None
-        column = self._solutions.columns[term.name]
+        column = self._solutions.columns.get(term.name)
+        if column is None:  # its field is no column of a DataFrame
+            return np.zeros(size, np.int64), False
         if not isinstance(places, slice):
             column = column.take(places)
         if isinstance(column, Lane) and column.form is LaneForm.MOMENT:
