@@ -439,7 +439,7 @@ class TemplateEvents:
         if graph is None:
             return EventNames.none(len(at))
         if isinstance(graph, ast.Var) and self._one_each:
-            lane = self._solutions.columns[graph.name]
+            lane = self._solutions.columns.get(graph.name)
             if isinstance(lane, Lane) and lane.form is LaneForm.IRI:
                 return EventNames.between(lane.prefix, lane.take(at).values, lane.suffix)
         texts = self.name_texts()

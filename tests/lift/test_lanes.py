@@ -306,6 +306,19 @@ def test_one_bad_row_among_many() -> None:
     assert len(events) + len(bad) + filtered == 5000
 
 
+@pytest.mark.parametrize("absent", ["g", "t", "v", "s"])
+def test_a_field_that_is_no_column_is_unbound(absent: str) -> None:
+    """Rows of a DataFrame may lack a field's column."""
+    lift = f"""{PREFIXES}CONSTRUCT {{ GRAPH ?g {{ ?s :v ?v }} ?g prov:generatedAtTime ?t }}
+    WHERE {{ BIND(IRI(?s) AS ?unread) }}"""
+    columns = {"g": ["http://e/g"] * 3, "t": [1, 2, 3], "v": [4, 5, 6], "s": ["http://e/s"] * 3}
+    del columns[absent]
+    table = pa.RecordBatch.from_pydict(columns)
+    events, bad, _ = lifted(lift, table, columns=True)
+    assert not events and len(bad) == 3
+    assert lifted(lift, table, columns=True) == lifted(lift, table, columns=False)
+
+
 def test_numbers_of_columns() -> None:
     lift = lift_of(":s :i ?i ; :c ?c")
     whole = [1, 2**53 + 1, -(2**63)]
