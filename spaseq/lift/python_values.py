@@ -1,4 +1,4 @@
-"""The cells of Python values; those of other libraries and formats are made of them."""
+"""The cells of Python values. Other libraries and formats make Python values first."""
 
 from __future__ import annotations
 

@@ -82,13 +82,13 @@ def reason_against(plan: QueryPlan, gpm: GpmPlan) -> str | None:
     """The reason why a GPM on windows is evaluated anew at each close; None if its groups or join
     are kept.
 
-    If the sequence counts window events, those of a window are all made in one way.
+    If the sequence counts window events, all GPMs on windows are kept, or none is.
     """
     own = _reason_against(plan, gpm)
     if own is None and plan.sequence.needs_instants:
         others = (other for other in plan.patterns.gpms if other.windows)
         if any(_reason_against(plan, other) is not None for other in others):
-            return "the sequence counts window events, and those of another GPM are made anew"
+            return "the sequence counts window events, and another GPM on windows is evaluated anew"
     return own
 
 

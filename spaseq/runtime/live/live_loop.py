@@ -57,7 +57,7 @@ from spaseq.storage.checksums import cut_to, is_regular, size_of
 SNAPSHOT_S = 10.0
 """Minimum number of seconds between two saves of the state."""
 
-_SHARE = 20  # a save pays if a restart would repeat work that takes as long as so many saves
+_SHARE = 20  # a save pays once a restart would repeat work as long as this many saves
 _QUIET_S, _QUIET_SHARE = 300.0, 1000
 _LAST_ANSWERS_S = 10.0  # how long the end of a run waits for its output
 _LOOK_S = 0.2

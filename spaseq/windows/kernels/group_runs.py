@@ -104,7 +104,7 @@ def advanced(
     have a sum of the rows whose twin is not in the window.
 
     Args:
-        mark: the first of t numbers; all are greater than those of earlier calls.
+        mark: numbers of window events begin here. Each call begins after the last one's.
         lists: int64 [PLACES, p], the rows of partitions (`window_bounds`). They move.
         closes: (partition, enter, leave) int64 [t]: rows of the partition before these have
             entered, and left, at each window event.

@@ -99,15 +99,13 @@ class AnswerGrid:
 
 
 _Ids = tuple[Interner | None, Interner | None]
-"""Of the terms of solutions, and of those of runs; None if they do not decide a test."""
+"""The ids of a solution's terms, and of a run's terms; None for a side without a term."""
 
 
 def _ids_of(test: AskedTest, terms: Mapping[str, Interner]) -> _Ids | None:
-    """The ids that decide a test, None if other numbers decide it, too."""
-    numbers = *test.of_own, *test.of_run
-    if test.taken is not None or not all(number.by_term for number in numbers):
-        return None
-    if len(test.of_own) > 1 or len(test.of_run) > 1 or not numbers:
+    """The ids that decide a test; None unless one term of a side, or of each, decides it."""
+    sizes = {len(test.of_own), len(test.of_run)}
+    if not test.is_of_terms or sizes == {0} or max(sizes) > 1:
         return None
     own, kept = ([terms[n.ids] for n in side] for side in (test.of_own, test.of_run))
     return own[0] if own else None, kept[0] if kept else None

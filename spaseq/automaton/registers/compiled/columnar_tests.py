@@ -49,7 +49,7 @@ class ColumnarTest:
     """
 
     def __init__(self, test: AskedTest, options: Options) -> None:
-        self._names = [n.variable for n in (*test.of_own, *test.of_run)]
+        self._names = [number.variable for number in test.of_solution]
         self._own, self._options, self._inner = len(test.of_own), options, list[_Inner]()
 
         def change(node: ast.Node) -> ast.Node | None:
@@ -108,7 +108,4 @@ def _codes(code: dict[str, int], texts: Sequence[str | None]) -> Int32s:
 
 def columnar_test(test: AskedTest, options: Options) -> ColumnarTest | None:
     """A test as one FILTER over columns; None if it depends on times or on a whole run."""
-    numbers = *test.of_own, *test.of_run
-    if test.taken is not None or not all(number.by_term for number in numbers):
-        return None
-    return ColumnarTest(test, options)
+    return ColumnarTest(test, options) if test.is_of_terms else None

@@ -324,6 +324,11 @@ class AskedTest:
         """The numbers that it reads of the solution, or that the run has from solutions."""
         return *self.of_own, *self.of_run
 
+    @property
+    def is_of_terms(self) -> bool:
+        """Whether only terms decide it: no time, and no whole run."""
+        return self.taken is None and all(number.by_term for number in self.of_solution)
+
 
 AnyTests: TypeAlias = tuple[EdgeTest | AskedTest, ...]
 
