@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from copy import copy
 from typing import NoReturn
 
+from spaseq.compiled.mode import compilation_listeners
 from spaseq.limits import DEFAULT_LIMITS, Limits
 
 BATCH_ROWS = 2_000_000
@@ -191,6 +192,8 @@ _ACTIVE: ContextVar[Budget] = ContextVar("spaseq_budget", default=Budget())  # n
 
 current_budget = _ACTIVE.get
 """The budget of the current evaluation; outside of one, a budget without a deadline."""
+
+compilation_listeners.append(lambda seconds: current_budget().extend(seconds))
 
 
 @contextmanager

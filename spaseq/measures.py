@@ -93,3 +93,7 @@ class ProcessCount:
         """The count since the last call, or since this object was made."""
         since_last, self._before = self.total - self._before, self.total
         return since_last
+
+
+class BadGeometryCount(ProcessCount):
+    """Counts the bad geometries that functions of this process meet."""

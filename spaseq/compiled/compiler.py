@@ -12,7 +12,6 @@ from collections.abc import Callable, Hashable
 from importlib import import_module
 from typing import Any
 
-from spaseq.budget import current_budget
 from spaseq.compiled import mode
 from spaseq.compiled.cache import choose_cache_directory
 from spaseq.compiled.known_functions import (
@@ -104,7 +103,7 @@ class _FirstCompilation(event.Listener):  # type: ignore[misc]
     def on_end(self, event: Any) -> None:
         self._depth -= 1
         if not self._depth:
-            current_budget().extend(time.monotonic() - self._since)
+            mode.note_compilation(time.monotonic() - self._since)
 
 
 event.register("numba:compile", _FirstCompilation())

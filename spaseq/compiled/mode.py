@@ -12,6 +12,7 @@ array. They take several times as long, and are for tests.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from spaseq.records import record
 
@@ -28,6 +29,9 @@ INTERPRETED_STEPS = 2**17
 
 _chosen = os.environ.get(VARIABLE)
 _seconds = 0.0
+
+compilation_listeners: list[Callable[[float], object]] = []
+"""They are called with the seconds of each compilation, in the thread that waited for it."""
 
 
 @record
@@ -79,6 +83,12 @@ def note_interpreted(seconds: float) -> None:
     _seconds += seconds
     if _seconds > INTERPRETED_SECONDS:
         compile_from_now_on()
+
+
+def note_compilation(seconds: float) -> None:
+    """Tell the listeners the time of a compilation."""
+    for listener in compilation_listeners:
+        listener(seconds)
 
 
 def steps(compiled: int) -> int:

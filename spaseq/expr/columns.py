@@ -38,8 +38,8 @@ from spaseq.expr.place_tests import PlaceTest, place_test
 from spaseq.expr.uses import is_volatile
 from spaseq.expr.values import decode
 from spaseq.lang import ast
+from spaseq.lang.geosparql import GEOF
 from spaseq.lang.variables import conjuncts, rewritten, variables_of
-from spaseq.places.vocabulary import GEOF
 from spaseq.rdf.columns.term_columns import (
     DECIMAL_PLACES,
     DECIMAL_TYPE,

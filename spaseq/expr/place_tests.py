@@ -14,8 +14,8 @@ from spaseq.algebra.nodes import certain, possible
 from spaseq.expr.uses import is_volatile
 from spaseq.expr.values import decode
 from spaseq.lang import ast
+from spaseq.lang.geosparql import GEOF, METRES, RELATIONS
 from spaseq.lang.variables import conjuncts, expression_variables
-from spaseq.places.vocabulary import GEOF, METRES, RELATIONS
 from spaseq.records import record
 
 _APART = frozenset({"sfDisjoint", "ehDisjoint", "rcc8dc", "sfEquals", "ehEquals"})

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spaseq.budget import Budget, spending
 from spaseq.compiled import mode
 from spaseq.compiled.decorators import INTRINSICS, interpret, lean_kernel
 from spaseq.compiled.warming import WARM_UPS
@@ -148,3 +149,9 @@ def test_narrow_integers_do_not_overflow() -> None:
     given_back = interpret(total, (narrow, out))
     assert out[0] == 2**51
     assert type(given_back) is np.ndarray
+
+
+def test_the_time_of_a_compilation_is_no_time_of_an_evaluation() -> None:
+    with spending(Budget(seconds=1)) as budget:
+        mode.note_compilation(1000)
+    assert 1000 < budget.remaining() < 1002

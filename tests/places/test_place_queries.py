@@ -11,9 +11,9 @@ import shapely
 import spaseq
 from spaseq.compile import compile_query
 from spaseq.errors import QueryError
+from spaseq.lang import geosparql
 from spaseq.lang.format import format_query
 from spaseq.lang.parser import parse
-from spaseq.places import vocabulary
 from tests.places.world import PROLOGUE, World, query
 
 TRACK = f"""{PROLOGUE}
@@ -25,7 +25,7 @@ WHERE {{ SEQ (A{{3}}) DEFINE GPM A ON S {{ ?v :at ?p }} }}"""
 
 def positions(*places: str) -> list[tuple[str, int]]:
     at = "<http://e/v> <http://e/at>"
-    found = [f'{at} "{place}"^^<{vocabulary.WKT}> .\n' for place in places]
+    found = [f'{at} "{place}"^^<{geosparql.WKT}> .\n' for place in places]
     return [(text, 1000 * i) for i, text in enumerate(found)]
 
 

@@ -22,9 +22,8 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import EARLIEST, TimedChange
 from spaseq.kb.service_address import RetryCount
 from spaseq.lang.shapes import QUERY
-from spaseq.measures import Measures
+from spaseq.measures import BadGeometryCount, Measures
 from spaseq.options import StageOptions
-from spaseq.places.vocabulary import BadGeometryCount
 from spaseq.plan.families import Family, UnitPlan
 from spaseq.plan.predicates import stream_patterns, stream_predicates
 from spaseq.plan.query_plan import QueryPlan

@@ -11,8 +11,6 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from spaseq.measures import ProcessCount
-
 GEO: Final = "http://www.opengis.net/ont/geosparql#"
 GEOF: Final = "http://www.opengis.net/def/function/geosparql/"
 WKT: Final = GEO + "wktLiteral"
@@ -183,10 +181,6 @@ METRES: Mapping[str, float] = {
     **{EPSG + code: _METRES[name] for code, name in _EPSG.items()},
 }
 """By IRI."""
-
-
-class BadGeometryCount(ProcessCount):
-    """Counts the bad geometries that functions of this process meet."""
 
 
 def metres_of(unit: str) -> float:
