@@ -1,10 +1,9 @@
-"""Constants of the syntax tree as canonical N-Triples texts, and triple terms with variables, in
-patterns and templates.
+"""Terms of patterns and templates: constants as texts, and triple terms with variables.
 
-In a pattern such a term becomes a variable, and its terms become triples about that variable with
-the predicates `PARTS`. A basic graph pattern that has these predicates is evaluated over the graph
-and the *parts* of its triple terms: three triples for each. So a triple term is a node like any
-other, and a join finds what is inside it (SPARQL 1.2 section 18.1.6).
+In a pattern a triple term with variables becomes a variable, and its terms become triples about
+that variable with the predicates `PARTS`. A basic graph pattern that has these predicates is
+evaluated over the graph and the *parts* of its triple terms: three triples for each. So a triple
+term is a node like any other, and a join finds what is inside it (SPARQL 1.2 section 18.1.6).
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from typing import TypeAlias
 
 from spaseq.algebra import nodes as n
 from spaseq.lang import ast
+from spaseq.lang.constants import constant_text
 from spaseq.lang.variables import exists_uses, leaves
-from spaseq.rdf.terms.term import XSD_STRING, iri_text, literal_text
 from spaseq.rdf.terms.triple_terms import triple_term_text
 
 IN_A_ROW = 16
@@ -70,19 +69,6 @@ def is_constant(pattern: n.Pattern) -> bool:
             case node:
                 waiting += n.children(node)
     return True
-
-
-def constant_text(term: ast.Term) -> str:
-    """The canonical N-Triples text of an IRI, a literal or a triple term without variables."""
-    match term:
-        case ast.Iri(value):
-            return iri_text(value)
-        case ast.Literal(lexical, datatype, language):
-            return literal_text(lexical, datatype or XSD_STRING, language)
-        case ast.TripleTerm(subject, predicate, object_):
-            s, p, o = map(constant_text, (subject, predicate, object_))
-            return triple_term_text(s, p, o)
-    raise AssertionError(f"{term} is no constant")
 
 
 def is_part(triple: n.TriplePattern) -> bool:

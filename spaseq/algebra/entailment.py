@@ -26,8 +26,8 @@ from collections.abc import Iterator, Sequence
 from spaseq.algebra import nodes as n
 from spaseq.algebra.constants import folded
 from spaseq.algebra.nodes import mapped, possible, triple_variables
-from spaseq.algebra.schema import TYPE, Schema, Signed
 from spaseq.lang import ast
+from spaseq.rdf.schema import TYPE, Schema, Signed
 from spaseq.rdf.terms.term import iri_text
 from spaseq.records import record
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.constants import TermReader, all_joined, constant_text, folded
+from spaseq.algebra.constants import TermReader, all_joined, folded
 from spaseq.algebra.nodes import possible, visible
 from spaseq.lang import ast
+from spaseq.lang.constants import constant_text
 from spaseq.lang.variables import conjuncts, group_function_uses, rewritten
 from spaseq.rdf.terms.term import iri_text
 

@@ -13,9 +13,9 @@ from spaseq.algebra.constants import is_part
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.nodes import expressions
-from spaseq.algebra.schema import Schema
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses
+from spaseq.rdf.schema import Schema
 from spaseq.rdf.terms.term import iri_text
 
 Predicates = frozenset[str] | None

@@ -12,11 +12,11 @@ from spaseq.algebra.constants import is_part
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.nodes import expressions
-from spaseq.algebra.schema import Schema
 from spaseq.lang import ast
 from spaseq.lang.format import ExpressionText
 from spaseq.lang.format_triples import TermText
 from spaseq.lang.variables import exists_uses, rewritten, walk
+from spaseq.rdf.schema import Schema
 
 _TERMS = TermText(ast.Prologue())
 

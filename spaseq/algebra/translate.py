@@ -15,7 +15,6 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import conjoined, translate_group
 from spaseq.algebra.nodes import certain, expressions, mapped, possible, visible, with_expressions
-from spaseq.algebra.schema import Schema
 from spaseq.algebra.substitution import Deferred, core, lifted, sensitive
 from spaseq.lang import ast
 from spaseq.lang.variables import (
@@ -28,6 +27,7 @@ from spaseq.lang.variables import (
     timestamp_uses,
     variables_of,
 )
+from spaseq.rdf.schema import Schema
 from spaseq.records import record
 
 EVENT = n.RESERVED + "event"

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from spaseq.algebra.schema import Schema
 from spaseq.compile import Checked, CompileOptions, check_query
 from spaseq.errors import Diagnostic, InputError, QueryError, UsageError
 from spaseq.lang import ast
@@ -23,6 +22,7 @@ from spaseq.memory import collection_paused
 from spaseq.options import PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.templates import QueryTemplates
+from spaseq.rdf.schema import Schema
 from spaseq.storage.user_files import read_user_text
 
 QueryInput: TypeAlias = str | Path | ast.Query

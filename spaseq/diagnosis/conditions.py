@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from spaseq.algebra.constants import constant_text
 from spaseq.diagnosis.nearest_terms import is_string, nearest_term, nearest_variable, number
 from spaseq.diagnosis.observed import Observed
 from spaseq.diagnosis.probes import Probe, Probes
 from spaseq.diagnosis.question import Condition, GpmPlace, Part, group_of
 from spaseq.diagnosis.report import Cause, plural
 from spaseq.lang import ast
+from spaseq.lang.constants import constant_text
 from spaseq.lang.format import PatternText
 from spaseq.lang.format_triples import uses_of_blank_nodes
 from spaseq.lang.functions import SET_FUNCTIONS

@@ -8,11 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from spaseq.algebra.constants import constant_text
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.nodes import possible
-from spaseq.algebra.schema import Schema
 from spaseq.algebra.substitution import lifted
 from spaseq.diagnosis.conditions import failing
 from spaseq.diagnosis.observed import Observed
@@ -32,8 +30,10 @@ from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
+from spaseq.lang.constants import constant_text
 from spaseq.lang.variables import expression_variables
 from spaseq.rdf.columns.term_columns import UNBOUND
+from spaseq.rdf.schema import Schema
 from spaseq.records import record
 
 _SHOWN = 2

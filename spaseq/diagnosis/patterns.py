@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import pairwise
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.constants import constant_text
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.nodes import certain, possible, visible
 from spaseq.diagnosis.conditions import Conditions, HavingProbes, WindowQuestion
@@ -32,6 +31,7 @@ from spaseq.diagnosis.question import (
 )
 from spaseq.diagnosis.report import Cause, plural
 from spaseq.lang import ast
+from spaseq.lang.constants import constant_text
 from spaseq.lang.scope import seen_before
 from spaseq.lang.variables import exists_uses, expression_variables, looks_back
 from spaseq.plan.query_plan import GpmPlan

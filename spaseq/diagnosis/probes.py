@@ -14,10 +14,8 @@ import numpy as np
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.answers import extent_of
-from spaseq.algebra.constants import constant_text
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import conjoined, translate_group
-from spaseq.algebra.schema import AXIOM_PREDICATES, TYPE, Schema
 from spaseq.algebra.substitution import lifted
 from spaseq.compiled.arrays import Int64s
 from spaseq.diagnosis.nearest_terms import nearest_term
@@ -28,7 +26,9 @@ from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
+from spaseq.lang.constants import constant_text
 from spaseq.rdf.inputs.stream_options import ignore
+from spaseq.rdf.schema import AXIOM_PREDICATES, TYPE, Schema
 from spaseq.rdf.terms.times import format_time
 from spaseq.records import record
 from spaseq.sources.base import Source

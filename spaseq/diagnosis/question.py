@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
-from spaseq.algebra.schema import Schema
 from spaseq.diagnosis.nearest_terms import as_written
 from spaseq.diagnosis.report import Cause
 from spaseq.errors import Span
@@ -19,6 +18,7 @@ from spaseq.lang.resolve import Resolved
 from spaseq.lang.variables import conjuncts
 from spaseq.plan.gpm_plans import membership_plans
 from spaseq.plan.query_plan import GpmPlan, QueryPlan
+from spaseq.rdf.schema import Schema
 from spaseq.records import record
 
 Node: TypeAlias = ast.Triple | ast.Element

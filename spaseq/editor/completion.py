@@ -11,12 +11,12 @@ from spaseq.editor.document import Document
 from spaseq.editor.vocabulary import Vocabulary
 from spaseq.editor.words import FUNCTIONS, KEYWORDS
 from spaseq.errors import QueryText, Span
-from spaseq.lang.geosparql import AGGREGATES, ARITIES, GEOF, MEANINGS
 from spaseq.lang.names import ASSUMED, RDF, RDFS, WELL_KNOWN, XSD
 from spaseq.lang.scan import Lexeme, closing_brace, scan
 from spaseq.lang.section_parser import SectionParser
 from spaseq.lang.sections import FORMS, OPENINGS, PROLOGUE, GpmSection, Layout, Section, cut
 from spaseq.lang.syntax_errors import THE_END, UNITS
+from spaseq.rdf.geosparql import AGGREGATES, ARITIES, GEOF, MEANINGS
 
 if TYPE_CHECKING:
     from pyparsing import ParserElement

@@ -12,7 +12,6 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
-from spaseq.algebra.schema import Schema
 from spaseq.compile import CompileOptions
 from spaseq.editor.completion import completions
 from spaseq.editor.document import Document
@@ -38,6 +37,7 @@ from spaseq.errors import Diagnostic, Span, SpaseqError, UsageError
 from spaseq.kb.quads import entailing_schema
 from spaseq.lang.parser import MOST_CHARACTERS
 from spaseq.message_text import visible, without_passwords
+from spaseq.rdf.schema import Schema
 
 _PAUSE_S = 0.15
 """A query is checked when nothing has been typed for so long."""

@@ -17,7 +17,6 @@ from typing import Generic, TypeVar, cast
 import numpy as np
 
 from spaseq import thresholds
-from spaseq.algebra.constants import constant_text
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools, Indices, Int32s, Int64s
 from spaseq.expr.compile import Options, compile_filter, compile_term
@@ -38,7 +37,7 @@ from spaseq.expr.place_tests import PlaceTest, place_test
 from spaseq.expr.uses import is_volatile
 from spaseq.expr.values import decode
 from spaseq.lang import ast
-from spaseq.lang.geosparql import GEOF
+from spaseq.lang.constants import constant_text
 from spaseq.lang.variables import conjuncts, rewritten, variables_of
 from spaseq.rdf.columns.term_columns import (
     DECIMAL_PLACES,
@@ -49,6 +48,7 @@ from spaseq.rdf.columns.term_columns import (
     integer_texts,
 )
 from spaseq.rdf.columns.term_tables import TermTable
+from spaseq.rdf.geosparql import GEOF
 from spaseq.rdf.terms.number_kinds import EXACT, SHORT
 from spaseq.records import record
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from spaseq.algebra.constants import constant_text
-from spaseq.algebra.schema import Schema
 from spaseq.expr import leaves, operators
 from spaseq.expr.aggregates import AGGREGATES, group_concat
 from spaseq.expr.casts import CASTS, cast_to_string, derived_datatype, is_cast
@@ -25,8 +23,10 @@ from spaseq.expr.temporal import moment_of_ms
 from spaseq.expr.values import decode, encode
 from spaseq.extras import missing
 from spaseq.lang import ast
+from spaseq.lang.constants import constant_text
 from spaseq.lang.spelling import nearest
 from spaseq.lang.variables import variables_of, walk
+from spaseq.rdf.schema import Schema
 from spaseq.rdf.terms.term import XSD_STRING
 from spaseq.rdf.terms.times import time_literal
 from spaseq.records import record

@@ -24,7 +24,7 @@ from spaseq.errors import RunError, UsageError
 from spaseq.expr.env import ExpressionError
 from spaseq.expr.values import Value, encode
 from spaseq.extras import missing
-from spaseq.lang.geosparql import AGGREGATE_IRIS, ARITIES, GEOF
+from spaseq.rdf.geosparql import AGGREGATE_IRIS, ARITIES, GEOF
 from spaseq.rdf.terms.term import (
     XSD,
     XSD_DATE_TIME,

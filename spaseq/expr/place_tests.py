@@ -5,17 +5,14 @@ They need the extra `geo`, which is imported when one is first called.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
-from itertools import islice
+from collections.abc import Set
 
-from spaseq.algebra import nodes as n
-from spaseq.algebra.constants import constant_text, is_constant
-from spaseq.algebra.nodes import certain, possible
 from spaseq.expr.uses import is_volatile
 from spaseq.expr.values import decode
 from spaseq.lang import ast
-from spaseq.lang.geosparql import GEOF, METRES, RELATIONS
-from spaseq.lang.variables import conjuncts, expression_variables
+from spaseq.lang.constants import constant_text
+from spaseq.lang.variables import expression_variables
+from spaseq.rdf.geosparql import GEOF, METRES, RELATIONS
 from spaseq.records import record
 
 _APART = frozenset({"sfDisjoint", "ehDisjoint", "rcc8dc", "sfEquals", "ehEquals"})
@@ -101,33 +98,3 @@ def place_join(expr: ast.Expr, asking: Set[str], indexed: Set[str]) -> PlaceJoin
         if left and right and left <= asking and right <= indexed:
             return PlaceJoin(test, one, other)
     return None
-
-
-def place_joins(pattern: n.Pattern) -> Iterator[PlaceJoin]:
-    """The joins by place between parts of a pattern that read the event and GRAPH blocks."""
-    if isinstance(pattern, n.Filter) and not is_constant(pattern):
-        parts = list(_operands(pattern.pattern))
-        asking = frozenset[str]().union(*(possible(p) for p in parts if not is_constant(p)))
-        for condition in conjuncts([pattern.expr]):
-            joins = (
-                place_join(condition, asking, certain(part))
-                for part in parts
-                if is_constant(part) and possible(part).isdisjoint(asking)
-            )
-            yield from islice((join for join in joins if join is not None), 1)
-    for part in n.children(pattern):
-        yield from place_joins(part)
-
-
-def _operands(pattern: n.Pattern) -> Iterator[n.Pattern]:
-    match pattern:
-        case n.Join(left, right):
-            yield from _operands(left)
-            yield from _operands(right)
-        case n.Filter(pattern=inner):
-            yield from _operands(inner)
-        case n.Extend(n.Join(left, right), variable, expr) if is_constant(right):
-            yield n.Extend(left, variable, expr)
-            yield right
-        case _:
-            yield pattern

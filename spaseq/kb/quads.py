@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 import numpy as np
 import pyoxigraph as ox
 
-from spaseq.algebra.schema import Schema
 from spaseq.compiled.arrays import Int32s
 from spaseq.errors import InputError, UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
@@ -29,6 +28,7 @@ from spaseq.rdf.inputs.files import STDIN, InputFile, files_at
 from spaseq.rdf.inputs.formats import Format
 from spaseq.rdf.inputs.sizes import long_literal
 from spaseq.rdf.inputs.stream_options import REST, BadInput
+from spaseq.rdf.schema import Schema
 from spaseq.rdf.terms.term import from_pyoxigraph, from_rdflib, is_rdf_term
 from spaseq.records import record
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from spaseq.lang import ast
 from spaseq.lang.format_triples import TermText, TriplesText, flag, string, uses_of_blank_nodes
-from spaseq.lang.geosparql import AGGREGATE_IRIS
+from spaseq.rdf.geosparql import AGGREGATE_IRIS
 from spaseq.records import record
 
 # Precedences, loosest first. An operand that binds more loosely than its place gets brackets.

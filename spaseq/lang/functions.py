@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from spaseq.lang.geosparql import AGGREGATE_IRIS
+from spaseq.rdf.geosparql import AGGREGATE_IRIS
 
 _FORMS: Mapping[str, tuple[int, int | None, str]] = {
     "NOW": (0, 0, "the time of the event"),

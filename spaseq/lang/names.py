@@ -14,10 +14,10 @@ from typing import Any, TypeAlias, TypeVar
 from spaseq.errors import Span
 from spaseq.lang import ast
 from spaseq.lang.findings import Findings
-from spaseq.lang.geosparql import AGGREGATE_IRIS, GEO, GEOF
 from spaseq.lang.iris import is_absolute, resolve
 from spaseq.lang.spelling import suggested
 from spaseq.lang.variables import rewritten
+from spaseq.rdf.geosparql import AGGREGATE_IRIS, GEO, GEOF
 from spaseq.records import record
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from spaseq.algebra.constants import TermReader, Terms, constant_text
+from spaseq.algebra.constants import TermReader, Terms
 from spaseq.algebra.nodes import PatternTerm
 from spaseq.expr.casts import CASTS
 from spaseq.lang import ast
+from spaseq.lang.constants import constant_text
 from spaseq.lang.variables import rewritten, walk
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad
 from spaseq.rdf.terms.term import XSD, iri_text

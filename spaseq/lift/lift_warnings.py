@@ -7,10 +7,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from spaseq.algebra.constants import TermReader, constant_text
+from spaseq.algebra.constants import TermReader
 from spaseq.algebra.nodes import PatternTerm, TriplePattern, is_reserved
 from spaseq.errors import Diagnostic, QueryText
 from spaseq.lang import ast
+from spaseq.lang.constants import constant_text
 from spaseq.lang.lint_filters import kind_of
 from spaseq.lang.spelling import suggested
 from spaseq.lang.variables import children, walk

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from spaseq.algebra.constants import constant_text
 from spaseq.algebra.nodes import PatternTerm, is_reserved
 from spaseq.expr.values import decode
 from spaseq.lang import ast
+from spaseq.lang.constants import constant_text
 from spaseq.lang.variables import variables_of
 from spaseq.lift.cells import variable_of
 from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan, TemplateTriple, time_field

@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq import thresholds
-from spaseq.algebra.constants import constant_text
 from spaseq.algebra.nodes import PatternTerm
 from spaseq.compiled.arrays import Bools, Int64s
 from spaseq.expr.casts import CASTS
@@ -26,6 +25,7 @@ from spaseq.expr.env import Env, PlainEnv
 from spaseq.expr.extension import known_functions
 from spaseq.expr.uses import is_volatile
 from spaseq.lang import ast
+from spaseq.lang.constants import constant_text
 from spaseq.lang.variables import variables_of, walk
 from spaseq.lift.cells import Cell, Items, is_term, read_time, time_format, time_term
 from spaseq.lift.lane_forms import lane_form, lane_test

@@ -24,9 +24,9 @@ from pyproj import CRS, Transformer
 from pyproj.exceptions import ProjError
 
 from spaseq.compiled.arrays import Float64s, Indices
-from spaseq.lang.geosparql import CRS84, GEO_JSON, WKT
 from spaseq.measures import BadGeometryCount
 from spaseq.rdf.columns.term_columns import TextArray
+from spaseq.rdf.geosparql import CRS84, GEO_JSON, WKT
 from spaseq.rdf.terms.term import literal_text, split_literal
 from spaseq.records import record
 

@@ -15,7 +15,6 @@ import numpy as np
 import shapely
 
 from spaseq.compiled.arrays import Bools, Float64s, Indices
-from spaseq.lang.geosparql import METRES, OGC, metres_of
 from spaseq.places import geodesy
 from spaseq.places.geometries import (
     DEFAULT,
@@ -27,6 +26,7 @@ from spaseq.places.geometries import (
     written_as_json,
 )
 from spaseq.places.relations import RELATIONS, Relation, holds, matrix_pattern
+from spaseq.rdf.geosparql import METRES, OGC, metres_of
 from spaseq.rdf.terms.term import XSD, literal_text, split_literal
 
 Rows: TypeAlias = Sequence[Sequence[str]]

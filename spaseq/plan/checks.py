@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from spaseq.algebra.schema import Schema
 from spaseq.errors import NOWHERE, Diagnostic
 from spaseq.expr.compile import Options, problems
 from spaseq.expr.extension import known_functions
@@ -15,6 +14,7 @@ from spaseq.lang.scope import seen_before
 from spaseq.lang.variables import filters_of, walk, walk_patterns, without_services
 from spaseq.lang.windows import is_on_windows
 from spaseq.plan.gpm_plans import check_changes, gpm_algebra
+from spaseq.rdf.schema import Schema
 from spaseq.rdf.terms.term import RDF, iri_text
 
 

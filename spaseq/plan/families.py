@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from spaseq import thresholds
 from spaseq.algebra import nodes as n
-from spaseq.algebra.constants import constant_text
 from spaseq.algebra.nodes import mapped, with_expressions
 from spaseq.lang import ast
+from spaseq.lang.constants import constant_text
 from spaseq.lang.shapes import QUERY, Constant, parameter, total
 from spaseq.lang.variables import rewritten
 from spaseq.options import StageOptions

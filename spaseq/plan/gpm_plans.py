@@ -12,7 +12,6 @@ from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.needs import predicates_of_expression, predicates_read, together
 from spaseq.algebra.nodes import certain, possible, visible
-from spaseq.algebra.schema import Schema
 from spaseq.algebra.substitution import sensitive
 from spaseq.algebra.translate import EVENT, GpmAlgebra, membership_pattern, split_gpm
 from spaseq.errors import Diagnostic
@@ -33,6 +32,7 @@ from spaseq.plan.query_plan import (
     WindowPlan,
     WindowSource,
 )
+from spaseq.rdf.schema import Schema
 from spaseq.rdf.terms.term import XSD_DATE_TIME, literal_text
 from spaseq.rdf.terms.times import parse_time
 

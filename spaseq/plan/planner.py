@@ -8,7 +8,6 @@ from dataclasses import replace
 from spaseq.algebra.construct import change_template_of, template_of
 from spaseq.algebra.graph_changes import changes_of
 from spaseq.algebra.nodes import is_reserved
-from spaseq.algebra.schema import Schema
 from spaseq.automaton.program.compiler import FEW_STATES
 from spaseq.expr.compile import Options
 from spaseq.expr.extension import Function, known_functions
@@ -47,6 +46,7 @@ from spaseq.plan.query_plan import (
 from spaseq.plan.rules import apply_rules, known_rules
 from spaseq.plan.sequencing import pattern_plan, sequence_plan
 from spaseq.plan.signatures import Hashes, Signature, hash_of
+from spaseq.rdf.schema import Schema
 
 
 def answer_plan(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spaseq.algebra.schema import Schema
+from spaseq.rdf.schema import Schema
 from spaseq.records import record
 
 

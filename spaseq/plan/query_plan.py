@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from spaseq.algebra.constants import constant_text
 from spaseq.algebra.construct import Template
 from spaseq.algebra.nodes import Group, Pattern
 from spaseq.algebra.translate import Correlation
@@ -14,6 +13,7 @@ from spaseq.automaton.program.outer_steps import events_of_each_match, required_
 from spaseq.automaton.program.window import Window
 from spaseq.expr.compile import Options
 from spaseq.lang import ast
+from spaseq.lang.constants import constant_text
 from spaseq.lang.scope import Scope
 from spaseq.lang.sequence import Chain
 from spaseq.lang.shapes import Shape, Shaped

@@ -11,10 +11,10 @@ from spaseq.algebra.constants import PARTS
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.nodes import certain, expressions, possible, triple_variables, visible
-from spaseq.algebra.schema import Schema
 from spaseq.expr.uses import is_volatile
 from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts, exists_uses, expression_variables
+from spaseq.rdf.schema import Schema
 from spaseq.records import record
 
 Names = frozenset[str]

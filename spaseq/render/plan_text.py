@@ -9,7 +9,6 @@ from spaseq.algebra.constants import is_constant
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.nodes import expressions, is_reserved
-from spaseq.algebra.schema import Schema
 from spaseq.algebra.substitution import lifted, sensitive
 from spaseq.automaton.program.window import Counted
 from spaseq.expr.aggregates import WITHOUT_COLUMNS
@@ -29,6 +28,7 @@ from spaseq.plan.rules import NAMES
 from spaseq.plan.rules.kept_groups import reason_against
 from spaseq.plan.split_patterns import reads
 from spaseq.plan.window_groups import kept_part, reads_around
+from spaseq.rdf.schema import Schema
 from spaseq.render.query_words import (
     QueryWords,
     duration_text,

@@ -9,17 +9,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
 from typing import TypeAlias
 
 from spaseq import thresholds
 from spaseq.algebra import nodes as n
-from spaseq.algebra.nodes import is_reserved
+from spaseq.algebra.constants import is_constant
+from spaseq.algebra.nodes import certain, is_reserved, possible
 from spaseq.algebra.translate import AWAITED
-from spaseq.expr.place_tests import place_joins
+from spaseq.expr.place_tests import PlaceJoin, place_join
 from spaseq.lang import ast
 from spaseq.lang.shapes import parameter
-from spaseq.lang.variables import exists_uses, walk
+from spaseq.lang.variables import conjuncts, exists_uses, walk
 from spaseq.options import StageOptions
 from spaseq.plan.families import Family, families_of, may_begin
 from spaseq.plan.joint_plans import JointPlan, joint_plans
@@ -142,8 +144,38 @@ def _lazy_operands(plan: QueryPlan) -> Iterator[str]:
 
 def _indexed_places(plan: QueryPlan) -> Iterator[str]:
     for gpm in plan.patterns.gpms:
-        for join in place_joins(gpm.core):
+        for join in _place_joins(gpm.core):
             yield f"{gpm.name}: {join.test} uses a spatial index"
+
+
+def _place_joins(pattern: n.Pattern) -> Iterator[PlaceJoin]:
+    """The joins by place between parts of a pattern that read the event and GRAPH blocks."""
+    if isinstance(pattern, n.Filter) and not is_constant(pattern):
+        parts = list(_operands(pattern.pattern))
+        asking = frozenset[str]().union(*(possible(p) for p in parts if not is_constant(p)))
+        for condition in conjuncts([pattern.expr]):
+            joins = (
+                place_join(condition, asking, certain(part))
+                for part in parts
+                if is_constant(part) and possible(part).isdisjoint(asking)
+            )
+            yield from islice((join for join in joins if join is not None), 1)
+    for part in n.children(pattern):
+        yield from _place_joins(part)
+
+
+def _operands(pattern: n.Pattern) -> Iterator[n.Pattern]:
+    match pattern:
+        case n.Join(left, right):
+            yield from _operands(left)
+            yield from _operands(right)
+        case n.Filter(pattern=inner):
+            yield from _operands(inner)
+        case n.Extend(n.Join(left, right), variable, expr) if is_constant(right):
+            yield n.Extend(left, variable, expr)
+            yield right
+        case _:
+            yield pattern
 
 
 def _has_operands(gpm: GpmPlan) -> bool:

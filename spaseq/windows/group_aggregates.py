@@ -10,7 +10,6 @@ from decimal import Decimal
 import numpy as np
 
 from spaseq.algebra import nodes as n
-from spaseq.algebra.constants import constant_text
 from spaseq.budget import Budget, LimitExceeded, spending
 from spaseq.compiled.arrays import Bools, Float64s, Int32s, Int64s, Objects
 from spaseq.expr.aggregates import Elements
@@ -21,6 +20,7 @@ from spaseq.expr.values import decode, encode
 from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
 from spaseq.gpm.solutions.modifiers import combined
 from spaseq.lang import ast
+from spaseq.lang.constants import constant_text
 from spaseq.lang.variables import conjuncts
 from spaseq.limits import Limits
 from spaseq.plan.query_plan import KeptGroups

@@ -16,7 +16,6 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.nodes import expressions
-from spaseq.algebra.schema import Schema
 from spaseq.algebra.substitution import substituted
 from spaseq.algebra.translate import EVENT
 from spaseq.compiled.arrays import Int64s
@@ -34,6 +33,7 @@ from spaseq.plan.query_plan import EachEventExtent, GpmPlan, KeptJoin, QueryPlan
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch, first_rows
 from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn
+from spaseq.rdf.schema import Schema
 from spaseq.rdf.terms.times import format_time
 from spaseq.stateful import Parts, Stateful
 from spaseq.windows.kept_windows import kept_windows

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from spaseq.algebra.schema import Schema
 from spaseq.compile import CompileOptions, check_query
 from spaseq.kb.quads import entailing_schema
 from spaseq.lang import ast
 from spaseq.plan.query_plan import QueryPlan
+from spaseq.rdf.schema import Schema
 from spaseq.render.plan_text import plan_text
 from spaseq.render.query_words import QueryWords
 from spaseq.render.trees import algebra_text, automaton_text

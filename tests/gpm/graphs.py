@@ -15,7 +15,6 @@ from rdflib.plugins.sparql import prepareQuery
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.nodes import possible, visible
-from spaseq.algebra.schema import Schema
 from spaseq.expr.compile import Options
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.kb.knowledge import KnowledgeBase
@@ -24,6 +23,7 @@ from spaseq.lang.parser import parse
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.program_events import batch_from_events
+from spaseq.rdf.schema import Schema
 from spaseq.rdf.terms.term import Term, from_rdflib
 
 Triple = tuple[str, str, str]

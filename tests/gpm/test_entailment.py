@@ -11,7 +11,7 @@ import rdflib
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from spaseq.algebra.schema import Schema
+from spaseq.rdf.schema import Schema
 from spaseq.rdf.terms.term import Term, from_rdflib
 from tests.gpm.graphs import Triple, by_rdflib, oxigraph, solutions
 from tests.gpm.test_evaluator_differential import SCALE

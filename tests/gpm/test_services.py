@@ -12,7 +12,6 @@ import rdflib
 import spaseq
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.schema import Schema
 from spaseq.errors import QueryError, RunError, UsageError
 from spaseq.expr.compile import Options
 from spaseq.gpm.evaluator import GpmEvaluator
@@ -20,6 +19,7 @@ from spaseq.gpm.patterns.services import FailedRequest
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import ServiceOptions
 from spaseq.rdf.inputs.stream_options import BadInput
+from spaseq.rdf.schema import Schema
 from tests.gpm.graphs import Row, Triple, batch_of, group_of, knowledge_of
 from tests.kb import sparql_server as s
 

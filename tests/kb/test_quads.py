@@ -9,10 +9,10 @@ import pytest
 import rdflib
 
 import spaseq
-from spaseq.algebra.schema import Schema
 from spaseq.compile import CompileOptions, check_query
 from spaseq.errors import InputError, UsageError
 from spaseq.kb.quads import entailing_schema
+from spaseq.rdf.schema import Schema
 from spaseq.render.explain import explained
 
 ONTOLOGY = """@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .

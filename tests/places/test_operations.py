@@ -7,7 +7,7 @@ import json
 import pytest
 import shapely
 
-from spaseq.lang.geosparql import ARITIES, MEANINGS
+from spaseq.rdf.geosparql import ARITIES, MEANINGS
 from tests.places.calls import EPSG_4326, call, geojson
 
 SQUARE = "POLYGON((0 0, 4 0, 4 4, 0 4, 0 0))"

@@ -16,7 +16,7 @@ from spaseq.expr.compile import Options, compile_filter
 from spaseq.expr.env import DictEnv
 from spaseq.expr.extension import Function, known_functions
 from spaseq.lang import ast
-from spaseq.lang.geosparql import GEOF, OGC, RELATIONS
+from spaseq.rdf.geosparql import GEOF, OGC, RELATIONS
 from spaseq.rdf.terms.term import XSD
 
 WKT = "^^<http://www.opengis.net/ont/geosparql#wktLiteral>"

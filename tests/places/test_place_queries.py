@@ -11,9 +11,9 @@ import shapely
 import spaseq
 from spaseq.compile import compile_query
 from spaseq.errors import QueryError
-from spaseq.lang import geosparql
 from spaseq.lang.format import format_query
 from spaseq.lang.parser import parse
+from spaseq.rdf import geosparql
 from tests.places.world import PROLOGUE, World, query
 
 TRACK = f"""{PROLOGUE}

@@ -7,7 +7,7 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaseq.lang.geosparql import RELATIONS
+from spaseq.rdf.geosparql import RELATIONS
 from tests.places.calls import EPSG_4326, call, geojson
 
 SQUARE = "POLYGON((0 0, 4 0, 4 4, 0 4, 0 0))"

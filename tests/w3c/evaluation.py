@@ -18,7 +18,6 @@ import rdflib
 import spaseq
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.schema import Schema
 from spaseq.expr.compile import Options
 from spaseq.expr.values import decode, encode
 from spaseq.gpm.evaluator import GpmEvaluator
@@ -28,6 +27,7 @@ from spaseq.lang import ast
 from spaseq.lang.parser import parse
 from spaseq.lang.variables import is_now, rewritten
 from spaseq.options import ServiceOptions
+from spaseq.rdf.schema import Schema
 from spaseq.rdf.terms.term import Term, from_pyoxigraph
 from spaseq.rdf.terms.triple_terms import with_blank_nodes
 from tests.gpm.graphs import Triple, batch_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spaseq.algebra.schema import TYPE, Schema
 from spaseq.lang import ast
 from spaseq.lang.parser import parse
 from spaseq.lang.variables import walk
+from spaseq.rdf.schema import TYPE, Schema
 from spaseq.rdf.terms.term import OWL, RDF, RDFS
 from tests.gpm.graphs import Triple
 from tests.w3c.manifests import Test

@@ -12,7 +12,6 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import conjoined, translate_group
 from spaseq.algebra.nodes import possible, visible
-from spaseq.algebra.schema import Schema
 from spaseq.algebra.substitution import lifted, sensitive, substituted
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Bools, Indices
@@ -22,6 +21,7 @@ from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, rewritten
 from spaseq.rdf.columns.solution_batch import grouped_rows
+from spaseq.rdf.schema import Schema
 from spaseq.rdf.terms.term import XSD, XSD_DATE_TIME, iri_text, literal_text
 from spaseq.rdf.terms.times import format_time
 from spaseq.records import record

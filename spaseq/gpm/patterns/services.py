@@ -14,7 +14,6 @@ import numpy as np
 from spaseq.algebra import nodes as n
 from spaseq.algebra.nodes import possible, visible
 from spaseq.algebra.remote import pattern_text, values_text
-from spaseq.algebra.schema import Schema
 from spaseq.algebra.substitution import sensitive
 from spaseq.budget import current_budget
 from spaseq.compiled.arrays import Indices, Int64s
@@ -28,6 +27,7 @@ from spaseq.message_text import public_address
 from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.solution_batch import grouped_rows
 from spaseq.rdf.columns.term_columns import distinct
+from spaseq.rdf.schema import Schema
 from spaseq.records import record
 
 _NUMBER = "spaseq__row"

@@ -10,8 +10,8 @@ from spaseq.algebra.needs import (
     predicates_read,
     together,
 )
-from spaseq.algebra.schema import Schema
 from spaseq.plan.query_plan import ContentPlan, GpmPlan, QueryPlan
+from spaseq.rdf.schema import Schema
 
 
 def pushed_predicates(plan: QueryPlan) -> QueryPlan:

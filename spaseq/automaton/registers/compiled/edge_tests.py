@@ -13,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from spaseq.algebra.constants import constant_text
 from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.expr.temporal import Duration
 from spaseq.expr.values import decode
 from spaseq.lang import ast
+from spaseq.lang.constants import constant_text
 from spaseq.lang.variables import is_now
 from spaseq.rdf.terms.term import XSD
 from spaseq.records import record

@@ -6,13 +6,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from spaseq.algebra.constants import constant_text
 from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.compiled.arrays import Float64s
 from spaseq.expr.compile import Options, compile_term
 from spaseq.expr.doubles import double_of
 from spaseq.expr.env import DictEnv
 from spaseq.lang import ast
+from spaseq.lang.constants import constant_text
 from spaseq.rdf.columns.term_columns import UNBOUND, NumberColumn, TermColumn
 from spaseq.rdf.terms.number_kinds import DATE_TIME, DOUBLE, OTHER
 
