@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
+from spaseq.api.harness import Harness
 from spaseq.api.match import Match
 from spaseq.api.queries import read_query
 from spaseq.api.run import run
@@ -27,7 +28,6 @@ from spaseq.query_tests.case_nodes import (
 from spaseq.rdf.terms.times import duration_text, format_time
 from spaseq.records import record
 from spaseq.storage.user_files import read_user_text
-from spaseq.testing import Harness
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
