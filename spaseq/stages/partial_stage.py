@@ -40,7 +40,7 @@ from spaseq.stages.window_closes import (
     EventsAtInstant,
     TimedSchedule,
 )
-from spaseq.stateful import Stateful
+from spaseq.stateful import Stateful, go_on, state_of
 
 _MATCH_BYTES, _EVENT_BYTES = 1024, 64
 
@@ -233,7 +233,7 @@ class PartialStage(Stateful):
             ],
             [(match.level, _plain(match.match)) for match in matches],
             [schedule.snapshot(number) for schedule in (self._judged, self._forgotten)],
-            None if self._counts is None else self._counts.snapshot(),
+            None if self._counts is None else state_of(self._counts),
         )
 
     def restore(self, state: object) -> None:
@@ -260,7 +260,7 @@ class PartialStage(Stateful):
             return matches[number] if number >= 0 else gone
 
         if self._counts is not None:
-            self._counts.restore(counts)
+            go_on(self._counts, counts)
         for schedule, times in zip((self._judged, self._forgotten), schedules, strict=True):
             schedule.restore(times, match_of_number)
 

@@ -106,38 +106,36 @@ class _PartitionCount(Stateful):
         self.begins = [True] * len(self.instants)  # a state is of a count that has been trimmed
 
 
-class EventCounts(Stateful):
+class EventCounts(Parts[PartitionKey, _PartitionCount]):
     """The events of each partition under WITHIN n EVENTS.
 
     `changed` are the partitions with events since the last `trim`.
     """
 
-    STATE = ("counts",)
-
     def __init__(self, window: Counted) -> None:
+        super().__init__(lambda key: _PartitionCount())
         self.window = window
-        self.counts = Parts[PartitionKey, _PartitionCount](lambda key: _PartitionCount())
         self.changed: set[PartitionKey] = set()
 
     def see(self, several: Iterable[EventsAtInstant]) -> None:
         """Count events, in the order of instants."""
         for events in several:
             self.changed.add(events.key)
-            self.counts[events.key].add(events)
+            self[events.key].add(events)
 
     def due(self, key: PartitionKey, first: Instant) -> int:
         """The number of the last event of the window that begins at an instant.
 
         The partition is kept until that event comes.
         """
-        count = self.counts[key]
+        count = self[key]
         number = count.before[bisect_left(count.instants, first)] + self.window.events
         count.due = max(count.due, number)
         return number
 
     def instant_of(self, key: PartitionKey, number: int) -> Instant | None:
         """The instant of an event since the last `trim`, by its number; None if it is to come."""
-        count = self.counts[key]
+        count = self[key]
         if number > count.total:
             return None
         return count.instants[bisect_left(count.up_to, number)]
@@ -145,10 +143,10 @@ class EventCounts(Stateful):
     def trim(self) -> None:
         """Drop state that no later match needs."""
         for key in self.changed:
-            count = self.counts[key]
+            count = self[key]
             count.trim(self.window.events)
             if count.is_idle:
-                del self.counts[key]
+                del self[key]
         self.changed.clear()
 
 

@@ -7,8 +7,7 @@ only if they may pass the HAVING.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -17,41 +16,29 @@ from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.gpm.evaluator import CurrentEvaluator, EventSolutions
 from spaseq.gpm.graphs.vertical_partition import SolutionsPartition
 from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
-from spaseq.limits import Limits
-from spaseq.plan.query_plan import KeptGroups, QueryPlan
+from spaseq.plan.query_plan import KeptGroups
 from spaseq.plan.window_groups import reads_around
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.stateful import Stateful
 from spaseq.windows.group_aggregates import ChangedGroups, Exceeding, aggregates, codes_of, tests_of
-from spaseq.windows.group_rows import GroupRows, form_of
-from spaseq.windows.group_tables import GroupTable, Key, TrackedOperands
+from spaseq.windows.group_rows import GroupRows, TwinRows, form_of
+from spaseq.windows.group_tables import GroupTable, TrackedOperands
 from spaseq.windows.kept_rows import LINKS
 from spaseq.windows.kernels.group_runs import HEAD, MEMBERS, NO_TERM, TAIL, WIDTH, advanced
 from spaseq.windows.kernels.window_bounds import LOOK
 from spaseq.windows.lasting_solutions import ChangedSolutions, GroupSolutions, agreeing, as_events
 from spaseq.windows.window_closes import Closes
-from spaseq.windows.window_rows import WindowRows, renumbered
+from spaseq.windows.window_keeper import KeptWindow, WindowKeeper
+from spaseq.windows.window_rows import renumbered
 
 
-class GroupKeeper(Stateful):
-    """The kept groups of a GPM on a window, of which `changes` are wanted: NEW, GONE, None for all.
+class GroupKeeper(WindowKeeper):
+    """The kept groups of a GPM on a window."""
 
-    `exceed` is called with the time (ms) of each window event whose solutions exceed a limit, and
-    with the reason.
-    """
+    parts: Sequence[GroupTable | TwinRows]
+    held: GroupSolutions
 
-    STATE = ("_rows", "_keyed", "_held", "_given")
-
-    def __init__(
-        self,
-        plan: QueryPlan,
-        kept: KeptGroups,
-        window: int,
-        changes: frozenset[str | None],
-        exceed: Callable[[int, str], None],
-        limits: Limits,
-    ) -> None:
-        self._limits, self._kept, self._changes, self._exceed = limits, kept, changes, exceed
+    def __init__(self, window: KeptWindow, kept: KeptGroups) -> None:
+        plan, self._kept = window.plan, kept
         operands = plan.patterns.contents[kept.content].operands or ()
         self._tracked = tracked = TrackedOperands.of(kept, len(operands))
         self._ways = np.array(tracked.queues, np.int64).reshape(-1, 2)
@@ -59,62 +46,45 @@ class GroupKeeper(Stateful):
         partition = plan.sequence.own_partition
         sums = len(operands) + len(tracked.twins)
         self._table = GroupTable((*partition, *kept.columns), sums, len(tracked.queues))
-        self._keyed = [self._table] if kept.columns else []  # else a group is a partition
-        own = None if kept.columns else self._table
-        self._rows = WindowRows(plan, window, form_of(tracked), own)
-        self._given = GroupRows(plan, kept, self._rows, self._table, tracked)
+        own = None if kept.columns else self._table  # then a group is a partition
+        super().__init__(window, kept, form_of(tracked), own)
+        self._given = GroupRows(plan, kept, self.rows, self._table, tracked)
+        self.parts = [*([self._table] if kept.columns else ()), *self._given.twins.values()]
         pattern = plan.patterns.gpms[kept.gpm].pattern
         self._tests = tests_of(pattern, kept, tracked)
         self._mark = 0  # the last one in the kernel
-        self._held = GroupSolutions(changes)
+        self.held = GroupSolutions(window.changes)
         self._reads_knowledge = reads_around(pattern)
 
-    @property
-    def next_due(self) -> int | None:
-        """The time (ms) of the next window event, if no further event comes; None: never."""
-        return self._rows.next_due
+    def append(self, rows: SolutionBatch) -> int:
+        return self._given.append(rows)
 
-    @property
-    def closed(self) -> tuple[Closes, list[Key]] | None:
-        """The last window events and their partitions; see `WindowRows`."""
-        return self._rows.closed
-
-    def advance(
-        self, rows: SolutionBatch, until: int, evaluator: CurrentEvaluator
-    ) -> list[ChangedSolutions]:
-        """The result of the GPM on the window events up to a time (ms), in order by partition.
-
-        `rows` are rows of the content, in any order; no later row is at or before `until`.
-        """
-        new = self._given.append(rows)
-        closes = self._rows.closes_after(new, until)
-        given = list[ChangedSolutions]()
-        if len(closes):
-            sizes, moved = self._rows.sizes(closes)
-            changed = self._changed(closes, moved)
-            for first, end, some in _together(changed, len(closes)):
-                partition = closes.partition[first:end]
-                if not len(some) and not self._held.last_in(partition):
-                    continue
-                solutions, lexicon = self._evaluated(some, closes, evaluator)
-                heads = some.head[:, :2] - (first, 0)
-                event, columns = self._held.advance(partition, heads, solutions, lexicon)
-                at = first + event
-                given.append(ChangedSolutions(closes, at, sizes[at], columns, lexicon))
-            self._forget()
+    def changed(self, closes: Closes, evaluator: CurrentEvaluator) -> list[ChangedSolutions]:
+        sizes, moved = self.rows.sizes(closes)
+        changed, given = self._changed(closes, moved), list[ChangedSolutions]()
+        for first, end, some in _together(changed, len(closes)):
+            partition = closes.partition[first:end]
+            if not len(some) and not self.held.last_in(partition):
+                continue
+            solutions, lexicon = self._evaluated(some, closes, evaluator)
+            heads = some.head[:, :2] - (first, 0)
+            event, columns = self.held.advance(partition, heads, solutions, lexicon)
+            at = first + event
+            given.append(ChangedSolutions(closes, at, sizes[at], columns, lexicon))
+        self._forget()
         return given
 
     def look_again(self) -> None:
         """Visit all groups at their next window event, as the knowledge base has changed."""
         if self._reads_knowledge:
-            self._rows.lists[LOOK, : len(self._rows.partitions)] = 1
+            self.rows.lists[LOOK, : len(self.rows.partitions)] = 1
 
     def _changed(self, closes: Closes, moved: int) -> ChangedGroups:
         """The groups that change at some window events, without those that surely do not pass.
 
         `moved` is how many rows enter and leave.
         """
-        rows, table, arrays = self._rows, self._table, self._rows.arrays
+        rows, table, arrays = self.rows, self._table, self.rows.arrays
         visits, visited = self._visits(closes)
         room = moved + visited
         out = (
@@ -143,12 +113,12 @@ class GroupKeeper(Stateful):
 
     def _visits(self, closes: Closes) -> tuple[tuple[Int64s, Int64s], int]:
         """(the groups of each partition, as the kernel wants them; the most that it visits)."""
-        look, none = self._rows.lists[LOOK], np.empty(0, np.int64)
+        look, none = self.rows.lists[LOOK], np.empty(0, np.int64)
         if not self._kept.columns:
             return (none, none), int(np.count_nonzero(look[np.unique(closes.partition)]))
         if not (look > 0).any():
             return (none, none), 0
-        owners = self._rows.partitions_of_keys(self._table.keys)
+        owners = self.rows.partitions_of_keys(self._table.keys)
         order = np.argsort(owners, kind="stable")
         starts = np.searchsorted(owners[order], np.arange(len(look) + 1))
         return (order, starts), len(owners)
@@ -163,11 +133,11 @@ class GroupKeeper(Stateful):
         index, exceeding = self._as_events(changed.take(passing), closes)
         made = evaluator()
         partition = closes.partition[changed.head[passing, 0]]
-        codes = self._rows.partition_codes(partition, index.lexicon)
+        codes = self.rows.partition_codes(partition, index.lexicon)
         solutions = agreeing(made.evaluate(index), index.lexicon, codes)
         exceeding |= made.take_exceeding()
         for row, reason in sorted(exceeding.items()):
-            self._exceed(int(index.batch.time[row]), reason)
+            self._window.exceed(int(index.batch.time[row]), reason)
         kept = ~np.isin(solutions.event, [*exceeding])
         columns = {v: codes[kept] for v, codes in solutions.columns.items()}
         kept_solutions = EventSolutions(passing[solutions.event[kept]], columns, index.lexicon)
@@ -178,11 +148,13 @@ class GroupKeeper(Stateful):
     ) -> tuple[SolutionsPartition, Exceeding]:
         """(groups as events, each with its keys and aggregates as a solution; those that exceed)"""
         group, exceeding = self._kept.group, Exceeding()
-        values = aggregates(self._kept, self._tracked, changed, self._rows, self._limits, exceeding)
+        values = aggregates(
+            self._kept, self._tracked, changed, self.rows, self._window.limits, exceeding
+        )
         lexicon, columns = codes_of(values)
         used, which = np.unique(changed.head[:, 1], return_inverse=True)
         keys = [self._table.keys[number] for number in used.tolist()]
-        first = len(self._rows.variables)
+        first = len(self.rows.variables)
         texts = ([key[first + i] for key in keys] for i in range(len(group.keys)))
         codes = [encoded(lexicon, column)[which] for column in texts]
         names = (*group.keys, *(name for name, _ in group.aggregates))
@@ -193,21 +165,21 @@ class GroupKeeper(Stateful):
 
     def _forget(self) -> None:
         """Drop rows that have left, groups without rows, and partitions without anything."""
-        rows = self._rows
+        rows = self.rows
         rows.drop_left()
         self._given.forget()
         self._without_left()
-        if self._keyed:
+        if self._kept.columns:
             self._without_empty()
-        places = rows.without_idle(self._held.has)
+        places = rows.without_idle(self.held.has)
         if places is not None:
-            self._held.renumber_partitions(places)
-            if not self._keyed:
+            self.held.renumber_partitions(places)
+            if not self._kept.columns:
                 self._renumber_groups(places)
 
     def _without_left(self, is_needed: bool = False) -> None:
         """Drop the rows that have left, if there are many or it is needed."""
-        rows, table, first = self._rows, self._table, self._rows.first
+        rows, table, first = self.rows, self._table, self.rows.first
         places = rows.without_left(is_needed)
         if places is None:
             return
@@ -229,33 +201,28 @@ class GroupKeeper(Stateful):
         used = (table.counts[:size, MEMBERS] > 0) | (table.held[:size] > 0)
         if 4 * np.count_nonzero(used) > size:  # few are renumbered often
             return
-        waiting = self._rows.column("group")
+        waiting = self.rows.column("group")
         used[waiting[waiting >= 0]] = True
         places = table.without_empty(used)
         if places is not None:
             self._renumber_groups(places)
 
     def _renumber_groups(self, places: Int32s) -> None:
-        self._held.renumber_groups(places)
-        group = self._rows.column("group")
+        self.held.renumber_groups(places)
+        group = self.rows.column("group")
         group[:] = np.append(places, np.int32(-1))[group]
         self._given.renumber_groups(places)
 
-    def snapshot(self) -> tuple[Any, ...]:
-        """The state: the kept rows, and the groups given out."""
+    def _before_snapshot(self) -> None:
         self._without_left(is_needed=True)
-        return super().snapshot(), self._table.held[: len(self._table)].copy()
 
-    def restore(self, state: tuple[Any, ...]) -> None:
-        """Go on from a state: the rows in the window enter their groups again."""
-        kept, seen = state
-        super().restore(kept)
-        rows = self._rows
+    def _after_restore(self) -> None:
+        """The rows in the window enter their groups again."""
+        rows, held = self.rows, self._table.held.copy()
         look = rows.lists[LOOK].copy()
         again = rows.entering_again()
         self._changed(again, len(rows))
-        rows.lists[LOOK] = look
-        self._table.held[: len(seen)] = seen
+        rows.lists[LOOK], self._table.held[:] = look, held
         self.look_again()
 
 

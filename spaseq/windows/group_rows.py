@@ -136,10 +136,11 @@ def form_of(tracked: TrackedOperands) -> Form:
     }
 
 
-class GroupRows(Stateful):
-    """Makes rows of groups, whose numbers a table gives, and puts them behind others."""
+class GroupRows:
+    """Makes rows of groups, whose numbers a table gives, and puts them behind others.
 
-    STATE = ("_twins",)
+    `twins` are by operand.
+    """
 
     def __init__(
         self,
@@ -151,7 +152,7 @@ class GroupRows(Stateful):
     ) -> None:
         self._table, self._to, self._kept = table, to, kept
         self._ordered = {operand for operand, _ in tracked.queues}
-        self._twins = {operand: TwinRows() for operand in tracked.twins}
+        self.twins = {operand: TwinRows() for operand in tracked.twins}
         self._operands = plan.patterns.contents[kept.content].operands or ()
         self._bare = plan.patterns.number_of(kept.content, bare=True)
 
@@ -160,7 +161,7 @@ class GroupRows(Stateful):
         rows = self._to.order.ordered(rows)
         if not len(rows):
             return 0
-        event = self._to.order.numbers(rows)
+        event = self._to.events_of(rows)
         if self._kept.order and (event[1:] == event[:-1]).any():
             keys = [_text_ranks(rows.values[v]) for v in self._kept.order]
             rows = rows.take(np.lexsort((*keys[::-1], event)))
@@ -176,9 +177,9 @@ class GroupRows(Stateful):
             texts = [rows.values[operand.text] for operand in self._operands]
             if any(len(terms.terms) for terms in texts):
                 columns["text"] = np.stack([terms.objects() for terms in texts])
-        if self._twins:
+        if self.twins:
             first = self._to.first + len(self._to)
-            given = ((twins, self._terms(rows, number)) for number, twins in self._twins.items())
+            given = ((twins, self._terms(rows, number)) for number, twins in self.twins.items())
             columns["twin"] = np.stack([twins.twins(group, own, first) for twins, own in given])
         self._to.take(rows, columns)
         return len(rows)
@@ -213,17 +214,17 @@ class GroupRows(Stateful):
 
     def forget(self) -> None:
         """Drop the state of rows that have left."""
-        for twin_rows in self._twins.values():
+        for twin_rows in self.twins.values():
             twin_rows.forget(self._to.first)
 
     def renumber_rows(self, places: Int64s, first: int) -> None:
         """Give the rows the numbers of `WindowRows.without_left`."""
-        for twin_rows in self._twins.values():
+        for twin_rows in self.twins.values():
             twin_rows.renumber_rows(places, first)
 
     def renumber_groups(self, places: Int32s) -> None:
         """Give the groups new numbers, by the old ones."""
-        for twin_rows in self._twins.values():
+        for twin_rows in self.twins.values():
             twin_rows.renumber_groups(places)
 
 

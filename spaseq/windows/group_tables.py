@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spaseq import thresholds
-from spaseq.compiled.arrays import Array, Bools, Int32s
+from spaseq.compiled.arrays import Array, Bools, Int8s, Int32s
 from spaseq.lang import ast
 from spaseq.plan.query_plan import KeptGroups
 from spaseq.rdf.columns.solution_batch import SolutionBatch
@@ -81,7 +81,7 @@ class GroupTable(Stateful):
         held: int8 [room].
     """
 
-    STATE = ("keys",)
+    STATE = ("keys", ("held", "_used_held"))
 
     def __init__(self, variables: Sequence[str], sums: int = 0, queues: int = 0) -> None:
         self._variables = variables
@@ -192,9 +192,14 @@ class GroupTable(Stateful):
         self._room = len(kept)
         return places
 
+    @property
+    def _used_held(self) -> Int8s:
+        return self.held[: len(self.keys)].copy()
+
     def _after_restore(self) -> None:
-        keys, self.keys = self.keys, []
+        keys, held, self.keys, self.held = self.keys, self.held, [], np.zeros(0, np.int8)
         self._add(keys)
+        self.held[: len(held)] = held
 
 
 def _longer(array: Array, more: int, axis: int) -> Array:

@@ -7,7 +7,7 @@ enter, and each result stays until the first of its rows leaves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,13 +17,11 @@ from spaseq.compiled.arrays import Array, Bools, Int64s
 from spaseq.gpm.evaluator import CurrentEvaluator
 from spaseq.gpm.graphs.vertical_partition import ScopedTerms
 from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
-from spaseq.limits import Limits
 from spaseq.plan.query_plan import JoinedPart, KeptJoin, QueryPlan
 from spaseq.plan.window_groups import SOLVED
 from spaseq.plan.window_joins import column_of
 from spaseq.rdf.columns.solution_batch import SolutionBatch
-from spaseq.stateful import Stateful
-from spaseq.windows.group_tables import GroupTable, Key
+from spaseq.windows.group_tables import GroupTable
 from spaseq.windows.kept_rows import EVENT_COLUMNS, LINKS, Form
 from spaseq.windows.kernels.joined_rows import joined
 from spaseq.windows.kernels.window_bounds import FIRST, WAIT
@@ -36,6 +34,7 @@ from spaseq.windows.lasting_solutions import (
     texts_of,
 )
 from spaseq.windows.window_closes import Closes
+from spaseq.windows.window_keeper import KeptWindow, WindowKeeper
 from spaseq.windows.window_rows import WindowRows, with_room
 
 _MOST_TOGETHER = 65_536
@@ -53,13 +52,11 @@ def form_of(kept: KeptJoin) -> Form:
     }
 
 
-class JoinRows(Stateful):
+class JoinRows:
     """Makes rows of a join, and puts them behind others; `tables` number the values of each edge.
 
     The values of an edge begin with the partition's.
     """
-
-    STATE = ("tables",)
 
     def __init__(self, plan: QueryPlan, kept: KeptJoin, to: WindowRows) -> None:
         self._kept, self._to = kept, to
@@ -83,7 +80,7 @@ class JoinRows(Stateful):
             places = np.flatnonzero(part == number)
             values[places] = rows.values[column].objects(places)
         given: dict[str, Array] = {"part": part, "keys": keys, "text": text}
-        given |= {"event": self._to.order.numbers(rows), "partition": self._to.partitions_of(rows)}
+        given |= {"event": self._to.events_of(rows), "partition": self._to.partitions_of(rows)}
         self._to.take(rows, given)
         return len(rows)
 
@@ -126,29 +123,18 @@ def _of_part(rows: SolutionBatch, part: JoinedPart, number: int) -> Int64s:
     return np.flatnonzero(of_part)
 
 
-class JoinKeeper(Stateful):
-    """The kept join of a GPM on a window, of which `changes` are wanted: NEW, GONE, None for all.
+class JoinKeeper(WindowKeeper):
+    """The kept join of a GPM on a window; a window event that exceeds a limit has no solutions."""
 
-    `exceed` is called with the time (ms) of each window event whose solutions exceed a limit, and
-    with the reason; such an event has none.
-    """
+    parts: Sequence[GroupTable]
+    held: LastingSolutions
 
-    STATE = ("_rows", "_given", "_held")
-
-    def __init__(
-        self,
-        plan: QueryPlan,
-        kept: KeptJoin,
-        window: int,
-        changes: frozenset[str | None],
-        exceed: Callable[[int, str], None],
-        limits: Limits,
-    ) -> None:
-        self._kept, self._exceed, self._limits = kept, exceed, limits
-        self._rows = WindowRows(plan, window, form_of(kept))
-        self._given = JoinRows(plan, kept, self._rows)
-        self._held = LastingSolutions(changes)
-        self._variables = sorted({*visible(possible(kept.pattern)), *self._rows.variables})
+    def __init__(self, window: KeptWindow, kept: KeptJoin) -> None:
+        super().__init__(window, kept, form_of(kept))
+        self._kept = kept
+        self._given = JoinRows(window.plan, kept, self.rows)
+        self.parts, self.held = self._given.tables, LastingSolutions(window.changes)
+        self._variables = sorted({*visible(possible(kept.pattern)), *self.rows.variables})
         self._ends = np.array([(e.first, e.second) for e in kept.edges], np.int64).reshape(-1, 2)
         self._walks = _walks(kept)
         size = len(kept.parts)
@@ -156,28 +142,11 @@ class JoinKeeper(Stateful):
         self._moved = np.zeros(3, np.int64)
         self._heads = self._tails = np.full((2 * len(kept.edges), 0), -1, np.int64)
 
-    @property
-    def next_due(self) -> int | None:
-        """The time (ms) of the next window event, if no further event comes; None: never."""
-        return self._rows.next_due
+    def append(self, rows: SolutionBatch) -> int:
+        return self._given.append(rows)
 
-    @property
-    def closed(self) -> tuple[Closes, list[Key]] | None:
-        """The last window events and their partitions; see `WindowRows`."""
-        return self._rows.closed
-
-    def advance(
-        self, rows: SolutionBatch, until: int, evaluator: CurrentEvaluator
-    ) -> list[ChangedSolutions]:
-        """The result of the GPM on the window events up to a time (ms), in order by partition.
-
-        `rows` are rows of the contents, in any order; no later row is at or before `until`.
-        """
-        new = self._given.append(rows)
-        closes = self._rows.closes_after(new, until)
-        if not len(closes):
-            return []
-        sizes, _ = self._rows.sizes(closes)
+    def changed(self, closes: Closes, evaluator: CurrentEvaluator) -> list[ChangedSolutions]:
+        sizes, _ = self.rows.sizes(closes)
         given = self._changes(closes, evaluator)
         event = np.array([event for event, _ in given], np.int64)
         self._forget()
@@ -192,15 +161,15 @@ class JoinKeeper(Stateful):
         """The wanted solutions at some window events."""
         given: Given = []
         done = 0  # the window events before it have been given
-        moved, most = self._moved, self._limits.solutions
+        moved, most = self._moved, self._window.limits.solutions
         moved[:] = 0
         while done < len(closes):
             event, rows = self._joined(closes)
             self._add(event, rows, closes, evaluator)
-            given += self._held.advance(closes, done, int(moved[0]))
+            given += self.held.advance(closes, done, int(moved[0]))
             done = int(moved[0])
             if done < len(closes) and (
-                moved[1] + moved[2] > most or self._held.size(int(closes.partition[done])) > most
+                moved[1] + moved[2] > most or self.held.size(int(closes.partition[done])) > most
             ):
                 given += self._without(closes, done)
                 done += 1
@@ -211,11 +180,11 @@ class JoinKeeper(Stateful):
         together = min(thresholds.current.changed_groups, _MOST_TOGETHER)
         room = max(together, int(self._moved[1]))
         self._reserve()
-        rows, arrays = self._rows, self._rows.arrays
+        rows, arrays = self.rows, self.rows.arrays
         event, taken = np.empty(room, np.int64), np.empty((room, len(self._kept.parts)), np.int64)
         made = joined(
             self._moved,
-            self._limits.solutions,
+            self._window.limits.solutions,
             rows.lists,
             (closes.partition, closes.enter, closes.leave),
             rows.base,
@@ -233,8 +202,8 @@ class JoinKeeper(Stateful):
         """Hold the solutions of combinations, which begin at window events."""
         if not len(event):
             return
-        places = rows - self._rows.base
-        texts = self._rows.arrays["text"]
+        places = rows - self.rows.base
+        texts = self.rows.arrays["text"]
         lexicon = Lexicon(ScopedTerms([]))
         columns = {
             v: encoded(lexicon, texts[i, places[:, part]].tolist())
@@ -243,24 +212,24 @@ class JoinKeeper(Stateful):
         index = as_events(closes, event, self._kept.joined, columns, lexicon)
         made = evaluator()
         partition = closes.partition[event]
-        codes = self._rows.partition_codes(partition, lexicon)
+        codes = self.rows.partition_codes(partition, lexicon)
         evaluated = agreeing(made.evaluate(index), lexicon, codes)
         for row, reason in made.take_exceeding().items():
-            self._exceed(int(index.batch.time[row]), reason)
+            self._window.exceed(int(index.batch.time[row]), reason)
         shown = [texts_of(evaluated.columns[v], lexicon) for v in self._variables]
         solutions = [*zip(*shown, strict=True)] if shown else [()] * len(evaluated.event)
         which = evaluated.event
-        self._held.add(solutions, partition[which], event[which], rows.min(axis=1)[which])
+        self.held.add(solutions, partition[which], event[which], rows.min(axis=1)[which])
 
     def _without(self, closes: Closes, event: int) -> Given:
         """The result at a window event whose solutions exceed the limit: none.
 
         At the next one of the partition all its rows enter again.
         """
-        reason = f"more than {self._limits.solutions:,} solutions"
-        self._exceed(int(closes.time[event]), reason)
-        rows, partition = self._rows, closes.partition[event]
-        given = self._held.without(int(partition), event)
+        reason = f"more than {self._window.limits.solutions:,} solutions"
+        self._window.exceed(int(closes.time[event]), reason)
+        rows, partition = self.rows, closes.partition[event]
+        given = self.held.without(int(partition), event)
         rows.lists[WAIT, partition] = rows.lists[FIRST, partition]
         self._moved[:] = event + 1, 0, 0
         of_partition = rows.column("keys")[:, rows.column("partition") == partition]
@@ -273,21 +242,21 @@ class JoinKeeper(Stateful):
 
     def _forget(self) -> None:
         """Drop the rows that have left, the values that only they have, and idle partitions."""
-        self._rows.drop_left()
-        self._held.forget()
+        self.rows.drop_left()
+        self.held.forget()
         is_moved = self._without_left()
         if self._given.forget() or is_moved:
             self._link()
-        places = self._rows.without_idle(self._held.has)
+        places = self.rows.without_idle(self.held.has)
         if places is not None:
-            self._held.renumber_partitions(places)
+            self.held.renumber_partitions(places)
 
     def _without_left(self, is_needed: bool = False) -> bool:
         """Drop the rows that have left, if there are many or it is needed; whether it is done."""
-        first = self._rows.first
-        places = self._rows.without_left(is_needed)
+        first = self.rows.first
+        places = self.rows.without_left(is_needed)
         if places is not None:
-            self._held.renumber_rows(places, first)
+            self.held.renumber_rows(places, first)
         return places is not None
 
     def _reserve(self) -> None:
@@ -297,7 +266,7 @@ class JoinKeeper(Stateful):
 
     def _link(self) -> None:
         """Rebuild the lists of the rows in the window."""
-        rows, first = self._rows, self._rows.first
+        rows, first = self.rows, self.rows.first
         self._heads = self._tails = np.full((len(self._heads), 0), -1, np.int64)
         self._reserve()
         inside = np.flatnonzero(rows.inside())

@@ -4,8 +4,8 @@ are made; the ones that have left are dropped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, TypeAlias
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from spaseq.compiled.arrays import Array, Bools, Int64s
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import RowSelection
-from spaseq.stateful import Stateful
 
 Form: TypeAlias = "Mapping[str, tuple[int | None, Any]]"
 """The columns of rows by name: how many values each row has, and their dtype; None: one value."""
@@ -33,13 +32,10 @@ MADE_ANEW = frozenset([LINKS, "after", "before", "again"])
 """The columns that are no part of the state: rows that enter again make them."""
 
 
-class EventOrder(Stateful):
-    """Puts rows into the order of the events of a window. `events` counts these so far."""
-
-    STATE = ("events",)
+class EventOrder:
+    """Puts rows into the order of the events of a window."""
 
     def __init__(self, plan: QueryPlan, window: int) -> None:
-        self.events = 0
         self._streams = np.array(plan.inputs.windows[window].streams, np.int32)
         iris = plan.inputs.streams
         self._ranks = np.array([sorted(iris).index(iri) for iri in iris], np.int32)
@@ -59,25 +55,19 @@ class EventOrder(Stateful):
         time, k, stream = rows.time[of_streams], rows.k[of_streams], rows.stream[of_streams]
         tied = time[1:] == time[:-1]
         ordered = (time[1:] >= time[:-1]).all() and not ((k[1:] < k[:-1]) & tied).any()
-        if ordered and not _differs(stream).any():
+        if ordered and not differs(stream).any():
             return of_streams
         order = np.lexsort((self._ranks[stream], k, time))
         return order if isinstance(of_streams, slice) else of_streams[order]
 
-    def numbers(self, rows: SolutionBatch) -> Int64s:
-        """The numbers [n] of the events of some rows in order, the next ones."""
-        opens = _differs(rows.time) | _differs(rows.k) | _differs(rows.stream)
-        events = self.events + np.append(0, np.cumsum(opens))
-        self.events = int(events[-1]) + 1
-        return events
+
+def differs(column: Array) -> Bools:
+    """[n - 1] whether each value differs from the one before."""
+    changed: Bools = column[1:] != column[:-1]
+    return changed
 
 
-def _differs(column: Array) -> Bools:
-    differs: Bools = column[1:] != column[:-1]
-    return differs
-
-
-class KeptRows(Stateful):
+class KeptRows:
     """Rows with absolute numbers, in arrays [n] or [values, n] with room behind them.
 
     >>> rows = KeptRows(EVENT_COLUMNS)
@@ -86,8 +76,6 @@ class KeptRows(Stateful):
     >>> rows.time.tolist(), rows.first
     ([7], 1)
     """
-
-    STATE: ClassVar[Sequence[str | tuple[str, str]]] = ("first", "_saved")
 
     def __init__(self, form: Form) -> None:
         self.first = 0  # the number of the first row

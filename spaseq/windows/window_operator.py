@@ -36,8 +36,10 @@ from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn
 from spaseq.rdf.schema import Schema
 from spaseq.rdf.terms.times import format_time
 from spaseq.stateful import Parts, Stateful
-from spaseq.windows.kept_windows import kept_windows
+from spaseq.windows.group_keeper import GroupKeeper
+from spaseq.windows.join_keeper import JoinKeeper
 from spaseq.windows.window_events import WindowEvent, WindowGraphs
+from spaseq.windows.window_keeper import KeptWindow, WindowKeeper
 from spaseq.windows.window_runs import EVER, ContentEvent, WindowRun, run_of
 
 MOST_TOGETHER = 100_000
@@ -71,7 +73,7 @@ class WindowOperator(Stateful):
         contents = enumerate(plan.patterns.contents)
         self._contents = [plan.patterns.number_of(i) for i, w in contents if w.operands is None]
         self._kept = {w.gpm: w for w in plan.patterns.kept}
-        self._keepers = kept_windows(plan, self._exceeded, limits)
+        self._keepers = [*self._window_keepers()]
         self._reached = -EVER
         self._known: KnowledgeBase | None = None
         self.use(knowledge)
@@ -139,6 +141,23 @@ class WindowOperator(Stateful):
     def close(self) -> SolutionBatch:
         """The rows of all windows that the end of the streams closes."""
         return self.advance(SolutionBatch.empty(self._plan.patterns.columns), EVER)
+
+    def _window_keepers(self) -> Iterator[WindowKeeper]:
+        """The kept groups and joins of all GPMs, by window; the first of a window counts."""
+        plan, counted = self._plan, set[int]()
+        for kept in plan.patterns.kept:
+            changes: dict[int, set[str | None]] = {}
+            for source in plan.patterns.gpms[kept.gpm].windows:
+                changes.setdefault(source.window, set()).add(source.change)
+            for window, wanted in changes.items():
+                counts = plan.sequence.needs_instants and window not in counted
+                counted.add(window)
+                exceed = partial(self._exceeded, window)
+                of = KeptWindow(plan, window, frozenset(wanted), exceed, self._limits, counts)
+                if isinstance(kept, KeptJoin):
+                    yield JoinKeeper(of, kept)
+                else:
+                    yield GroupKeeper(of, kept)
 
     def _exceeded(self, window: int, time: int, reason: str) -> None:
         at = f"the window {self._windows[window].name} at {format_time(time)}"

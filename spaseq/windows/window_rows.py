@@ -11,8 +11,9 @@ from spaseq.compiled.arrays import Array, Bools, Int32s, Int64s
 from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
+from spaseq.stateful import Stateful
 from spaseq.windows.group_tables import GroupTable, Key
-from spaseq.windows.kept_rows import EventOrder, Form, KeptRows
+from spaseq.windows.kept_rows import EventOrder, Form, KeptRows, differs
 from spaseq.windows.kernels.window_bounds import (
     EVENTS,
     FIRST,
@@ -24,7 +25,7 @@ from spaseq.windows.kernels.window_bounds import (
 from spaseq.windows.window_closes import Closes, closes_of
 
 
-class WindowRows(KeptRows):
+class WindowRows(KeptRows, Stateful):
     """Kept rows of the events of a window.
 
     Attributes:
@@ -32,11 +33,9 @@ class WindowRows(KeptRows):
         partitions: the numbers of partitions, by the values of PARTITION BY; there is one without.
         lists: int64 [PLACES, room] (`kernels.window_bounds`); the last column is free.
         next_due: the time (ms) of the next window event, if no further event comes; None: never.
-        closed: the last window events, and for each the values of PARTITION BY, if the sequence
-            counts window events.
     """
 
-    STATE = (*KeptRows.STATE, "order", "partitions", ("lists", "_used_lists"))
+    STATE = ("first", "_saved", "_events", "partitions", ("lists", "_used_lists"))
 
     def __init__(
         self, plan: QueryPlan, window: int, form: Form, partitions: GroupTable | None = None
@@ -48,8 +47,7 @@ class WindowRows(KeptRows):
         self.lists = with_room(np.empty((PLACES, 0), np.int64), len(self.partitions) + 1)
         self._closes = closes_of(plan.inputs.windows[window].extent)
         self.next_due: int | None = None
-        self._counts = plan.sequence.needs_instants
-        self.closed: tuple[Closes, list[Key]] | None = None
+        self._events = 0  # so far
         self._enough = 0  # rows among which few have left
 
     # --- rows that come ---------------------------------------------------------------------------
@@ -65,6 +63,13 @@ class WindowRows(KeptRows):
         numbers = {key: number for number, key in enumerate(self.partitions.keys)}
         size = len(self.variables)
         return np.array([numbers.get(key[:size], -1) for key in keys], np.int64)
+
+    def events_of(self, rows: SolutionBatch) -> Int64s:
+        """The numbers [n] of the events of some rows in order, the next ones."""
+        opens = differs(rows.time) | differs(rows.k) | differs(rows.stream)
+        numbers = self._events + np.append(0, np.cumsum(opens))
+        self._events = int(numbers[-1]) + 1
+        return numbers
 
     def take(self, rows: SolutionBatch, columns: Mapping[str, Array]) -> None:
         """Append rows in order, of which `columns` has all but times and links.
@@ -88,9 +93,6 @@ class WindowRows(KeptRows):
         """The window events up to a time (ms); the last `new` rows have just come."""
         closes = self._closes.after(self, new, until)
         self.next_due = self._closes.next_due(self.lists)
-        if self._counts:
-            keys = self.partitions.keys
-            self.closed = closes, [keys[number] for number in closes.partition.tolist()]
         return closes
 
     def sizes(self, closes: Closes) -> tuple[Int64s, int]:

@@ -6,9 +6,10 @@ instants.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from spaseq.plan.query_plan import EachEventExtent, Extent, PanesExtent, SessionExtent, WindowPlan
 from spaseq.stateful import Stateful
@@ -42,20 +43,31 @@ class Closed(NamedTuple):
     content: Content
 
 
-class WindowRun(Protocol):
-    """The windows of one partition."""
+class WindowRun(Stateful, ABC):
+    """The windows of one partition. The fields of its state are described by each kind."""
+
+    STATE = ("_events", "_time", "_count")
+
+    def __init__(self) -> None:
+        self._events: list[ContentEvent] = []
+        self._time: int | None = None
+        self._count = 0
 
     @property
     def next_due(self) -> int | None:
         """The time (ms) of the next window event, if no further event comes; None: never."""
+        return None
 
     @property
     def is_idle(self) -> bool:
         """Whether it is as good as a new one."""
+        return not self._events
 
+    @abstractmethod
     def add(self, event: ContentEvent) -> Iterator[Closed]:
         """Take the next event; the window events up to its instant."""
 
+    @abstractmethod
     def due(self, until: int) -> Iterator[Closed]:
         """The window events up to a time (ms); no more events come at or before it."""
 
@@ -87,30 +99,29 @@ def _wait(extent: Extent) -> int:
             return 0
 
 
-class PanesRun(Stateful):
-    """Windows that close at regular times; an empty one counts only after one that was not."""
+class PanesRun(WindowRun):
+    """Windows that close at regular times; an empty one counts only after one that was not.
 
-    STATE = ("_events", "_close", "_was_empty")
+    `_time` is the next close, and `_count` the number of events at the close before.
+    """
 
     def __init__(self, extent: PanesExtent) -> None:
+        super().__init__()
         self._extent = extent
-        self._events: list[ContentEvent] = []
-        self._close: int | None = None
-        self._was_empty = True
 
     @property
     def next_due(self) -> int | None:
-        return self._close
+        return self._time
 
     @property
     def is_idle(self) -> bool:
-        return self._close is None
+        return self._time is None
 
     def add(self, event: ContentEvent) -> Iterator[Closed]:
         yield from self.due(event.time)
         self._events.append(event)
-        if self._close is None:
-            self._close = self._first_after(event.time)
+        if self._time is None:
+            self._time = self._first_after(event.time)
 
     def _first_after(self, time: int) -> int:
         """The first close after a time."""
@@ -120,40 +131,32 @@ class PanesRun(Stateful):
 
     def due(self, until: int) -> Iterator[Closed]:
         extent = self._extent
-        while self._close is not None and self._close <= until:
-            close = self._close
+        while self._time is not None and self._time <= until:
+            close = self._time
             self._drop(close - extent.range_ms)
-            if self._events or not self._was_empty:
+            if self._events or self._count:
                 yield Closed(close, -1, close - extent.range_ms, tuple(self._events))
-            self._was_empty = not self._events
-            self._close = None if self._was_empty else close + extent.slide_ms
+            self._count = len(self._events)
+            self._time = close + extent.slide_ms if self._count else None
 
     def _drop(self, before: int) -> None:
         """Forget the events before a time."""
         self._events = self._events[bisect_left(self._events, before, key=_time) :]
 
 
-class EachEventRun(Stateful):
-    """A window for each event, which is its last."""
+class EachEventRun(WindowRun):
+    """A window for each event, which is its last.
 
-    STATE = ("_events", "_last", "_count")
+    `_time` is the time of the last event, and `_count` the number of events before it at that time.
+    """
 
     def __init__(self, extent: EachEventExtent) -> None:
+        super().__init__()
         self._extent = extent
-        self._events: list[ContentEvent] = []
-        self._last, self._count = -EVER, 0  # the time of the last event, and how many have it
-
-    @property
-    def next_due(self) -> int | None:
-        return None
-
-    @property
-    def is_idle(self) -> bool:
-        return not self._events
 
     def add(self, event: ContentEvent) -> Iterator[Closed]:
-        self._count = self._count + 1 if event.time == self._last else 0
-        self._last = event.time
+        self._count = self._count + 1 if event.time == self._time else 0
+        self._time = event.time
         self._events.append(event)
         if self._extent.events is not None:
             del self._events[: -self._extent.events]
@@ -172,22 +175,16 @@ class EachEventRun(Stateful):
         return iter(())
 
 
-class SessionRun(Stateful):
-    """Events that are less than the gap apart."""
-
-    STATE = ("_events",)
+class SessionRun(WindowRun):
+    """Events that are less than the gap apart; only they are state."""
 
     def __init__(self, extent: SessionExtent) -> None:
+        super().__init__()
         self._gap = extent.gap_ms
-        self._events: list[ContentEvent] = []
 
     @property
     def next_due(self) -> int | None:
         return self._events[-1].time + self._gap if self._events else None
-
-    @property
-    def is_idle(self) -> bool:
-        return not self._events
 
     def add(self, event: ContentEvent) -> Iterator[Closed]:
         yield from self.due(event.time)

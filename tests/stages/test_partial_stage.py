@@ -160,7 +160,7 @@ def test_counts_are_kept_only_for_partitions_that_have_begun() -> None:
         return stage.partials()
 
     assert stage._partial is not None and stage._partial._counts is not None
-    counts = stage._partial._counts.counts
+    counts = stage._partial._counts
     for time in range(50):
         push(time, *(("B", key) for key in range(5)))
     assert not counts

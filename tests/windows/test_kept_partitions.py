@@ -153,7 +153,7 @@ class Stages:
     @property
     def keeper(self) -> GroupKeeper:
         assert self._stage._windows is not None
-        keeper = self._stage._windows._keepers[0]._keeper
+        keeper = self._stage._windows._keepers[0]
         assert isinstance(keeper, GroupKeeper)
         return keeper
 
@@ -193,7 +193,7 @@ def test_rows_that_left_go_although_an_older_one_stays(
         listed = " ".join(map(str, last))
         wanted.append((str(sum(last)), str(max(last)), str(len({*last})), listed))
         stages.push(value("busy", last[-1]), 1 + number)
-        assert len(stages.keeper._rows) < 12
+        assert len(stages.keeper.rows) < 12
     stages.push(value("still", 8), 1000)
     wanted.append(("15", "8", "2", "7 8"))
     assert stages.told("smnc") == wanted
@@ -214,7 +214,7 @@ def test_partitions_without_rows_go(shown: str, group: str, force: Force) -> Non
         stages.push(value(f"k{second}", second), second * 1000)
         if second % 2:
             stages.push(value("often", 1), second * 1000 + 1)
-        assert len(stages.keeper._rows.partitions) < 16
+        assert len(stages.keeper.rows.partitions) < 16
         assert len(stages.keeper._table) < 16
     assert sorted(stages.told("rs")) == sorted(wanted)
 

@@ -26,7 +26,6 @@ from spaseq.compiled.arrays import Bools, Bytes, Indices, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.records import record
-from spaseq.stateful import Stateful
 
 Bindings: TypeAlias = tuple[Mapping[str, str], Mapping[str, tuple[str, ...]]]
 """The single variables of a match, and the lists of its group variables."""
@@ -63,10 +62,8 @@ class EnumeratedMatches:
         return EnumeratedMatches(self.rows[places], ends)
 
 
-class MatchBuilder(Stateful):
-    """Keeps the rows that partial matches have taken, and makes matches of row numbers."""
-
-    STATE = ("store",)
+class MatchBuilder:
+    """Keeps the rows that partial matches have taken, its `store`; makes matches of row numbers."""
 
     def __init__(self, machine: Machine) -> None:
         variables = tuple(sorted({v for g in machine.gpms for v in g.variables}))

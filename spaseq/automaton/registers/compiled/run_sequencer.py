@@ -83,7 +83,7 @@ class RunSequencer(Stateful):
         "_lowest",
         "_runs",
         "_frame",
-        "_builder",
+        "_store",
         "_seen",
         "_ids",
         "_outer",
@@ -105,6 +105,7 @@ class RunSequencer(Stateful):
         self._tables = tables = run_tables(machine.program, gpms, machine.partition, window)
         self._asked = asked
         self._builder = MatchBuilder(machine)
+        self._store = self._builder.store
         ids = {n.ids for n in tables.numbers if n.by_term} - {JOINED}
         self._terms = {space: Interner() if space else EqualTerms() for space in sorted(ids)}
         joined = JoinedIds()
@@ -341,7 +342,7 @@ class RunSequencer(Stateful):
         """The state, after the layout of its registers and edges."""
         if self._python is not None:
             return _IN_PYTHON, self._python.snapshot()
-        beyond = len(self._builder.store) - self._most_rows
+        beyond = len(self._store) - self._most_rows
         if beyond > thresholds.current.written_rows and self._lowest is not None:
             self._sweep(self._lowest)
         return " ".join([self._tables.layout, *sorted(self._asked)]), super().snapshot()
@@ -406,7 +407,7 @@ class RunSequencer(Stateful):
             outer.end(taken)
         self._builder.end(taken)
         self._lowest = int(rows.lowest[-1])
-        kept, keys = len(self._builder.store), self._keys()
+        kept, keys = len(self._store), self._keys()
         sizes = thresholds.current
         more_rows, more_keys = kept - self._most_rows, keys - self._most_keys
         if more_rows > sizes.forgotten_rows or more_keys > sizes.forgotten_keys:
@@ -425,7 +426,7 @@ class RunSequencer(Stateful):
             kept = distinct(np.concatenate([kept, outer.row_numbers()]))
             idle = np.intersect1d(idle, outer.idle(self._frame.keys.bound, lowest))
             outer.keep(kept)
-        self._builder.store.keep(kept)
+        self._store.keep(kept)
         released = np.array(self._frame.release(idle.tolist()), np.intp)
         self._runs.release(released)
         if outer is not None:
@@ -434,7 +435,7 @@ class RunSequencer(Stateful):
             known = self._ids[ids]
             known.release([n for n in range(known.bound) if n not in used])
         self._answers.forget()
-        self._most_rows = 2 * len(self._builder.store)
+        self._most_rows = 2 * len(self._store)
         self._most_keys = 2 * self._keys()
 
     def _keys(self) -> int:

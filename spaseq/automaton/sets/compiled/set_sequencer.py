@@ -105,7 +105,7 @@ class SetSequencer(Stateful):
     STATE = (
         "_state",
         "_frame",
-        "_builder",
+        "_store",
         "_outer",
         "_maximal",
         "_most_keys",
@@ -118,6 +118,7 @@ class SetSequencer(Stateful):
         key = (*machine.partition, *machine.key)
         self._frame = BatchFrame(machine.gpms, machine.partition, key, machine.window, state.strict)
         self._builder = MatchBuilder(machine)
+        self._store = self._builder.store
         self._outer = _outer_negations(machine)
         self._maximal = _maximal(machine)
         self._most_keys = 0  # twice what the last sweep has left
@@ -268,7 +269,7 @@ class SetSequencer(Stateful):
             if self._outer is not None:
                 kept = distinct(np.concatenate([kept, self._outer.row_numbers()]))
                 self._outer.keep(kept)
-            self._builder.store.keep(kept)
+            self._store.keep(kept)
         if len(self._frame.keys) - self._most_keys > thresholds.current.forgotten_keys:
             idle = np.flatnonzero(self._state.idle(floor))
             if self._outer is not None:

@@ -371,7 +371,9 @@ def test_a_run_goes_on_from_a_stored_snapshot(name: str) -> None:
 @pytest.mark.parametrize("name", EVALUATORS)
 def test_a_snapshot_of_an_older_version_is_refused(name: str) -> None:
     stored = json.loads((STORED / f"snapshot-{STATE_VERSION - 1}.json").read_text())[name]
-    with pytest.raises(RunError, match=r"of format 6.* let the older version read its input"):
+    with pytest.raises(
+        RunError, match=rf"of format {STATE_VERSION - 1}.* let the older version read its input"
+    ):
         check_going_on(evaluator_plan(name), stored)
 
 
