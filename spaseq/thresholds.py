@@ -231,6 +231,12 @@ class Thresholds:
     unused_terms: int = _of(
         100_000, "texts", "that changes add to a graph's terms before unused ones are removed", 0
     )
+    touched_triples: int = _of(
+        100_000,
+        "solutions",
+        "of an update's patterns that can be, before all of its graph is read",
+        0,
+    )
     event_pairs: int = _of(100_000, "pairs", "compared for one event before arrays do it", 0)
     remembered_results: int = _of(4096, "results", "of events that come again")
     remembered_bytes: int = _of(

@@ -371,7 +371,7 @@ class Engine:
         graph, terms = self._how.versions.last(iri)
         if isinstance(change, str):
             scope = f"{iri}\0{token_hex(8)}"
-            difference = updating(lambda: graph_triples(graph, terms), change, iri, scope)
+            difference = updating(graph, terms, change, iri, scope)
         else:
             difference = replacing(graph_triples(graph, terms), given_triples(change, iri, limits))
         self._queries.change_graph(TimedChange(since, iri, difference))

@@ -18,17 +18,11 @@ from spaseq.algebra.graph_changes import GraphChange
 from spaseq.errors import InputError, UsageError
 from spaseq.kb.knowledge import KbGraph
 from spaseq.kb.quads import rdflib_quads, sources_at, texts_of, texts_of_blocks
+from spaseq.kb.touched_triples import TOKEN, touched_triples
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.term_tables import TermTable
 from spaseq.rdf.terms.term import Triple, from_pyoxigraph
 from spaseq.rdf.terms.triple_terms import with_blank_nodes
-
-_TOKEN = re.compile(
-    r"""#[^\n\r]*|<[^<>"{}|^`\\\s]*>|\"\"\"(?:[^"\\]|\\.|"(?!""))*\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*'''"""
-    r"""|"(?:[^"\\\n\r]|\\.)*"|'(?:[^'\\\n\r]|\\.)*'|[?$@]\w+|[\w.-]*:[\w.:%-]*|[^\W\d]\w*""",
-    re.DOTALL,
-)
-"""A part of an update in which a word is no keyword, or a word."""
 
 _DATA = re.compile(
     r"((?:\s*(?:PREFIX\s+[^\s<]*\s*<[^<>\s]*>|BASE\s*<[^<>\s]*>))*)\s*"
@@ -149,7 +143,8 @@ def _texts(quad: Any, limits: Limits) -> Triple:
 
 
 def updating(
-    now: Callable[[], Iterable[Triple]],
+    graph: KbGraph,
+    terms: TermTable,
     text: str,
     iri: str,
     scope: str,
@@ -158,12 +153,12 @@ def updating(
     """The change that a SPARQL update makes, with a graph as its default graph.
 
     Args:
-        now: returns the triples of the graph.
+        graph, terms: the graph.
         text: the update.
         iri: the IRI of the graph, which is also the base IRI.
         scope: blank nodes of different scopes are different.
-        general: does the same as `updated`, possibly in another process. It is not called if an
-            update contains all its triples.
+        general: does the same as `updated`, possibly in another process. It is not called if the
+            text of an update says which few triples it reads or writes.
 
     Raises:
         InputError: it is no update, or needs another graph.
@@ -183,12 +178,15 @@ def updating(
                 return GraphChange((), triples)
             if not any("_:" in text for triple in triples for text in triple):
                 return GraphChange(triples)
-    return (general or updated)(now(), text, iri)
+    touched = touched_triples(graph, terms, text, iri)
+    if touched is not None:
+        return updated(touched, text, iri)
+    return (general or updated)(graph_triples(graph, terms), text, iri)
 
 
 def check_update(text: str) -> None:
     """InputError if an update names another graph than the default graph, or an address."""
-    for token in _TOKEN.finditer(text):
+    for token in TOKEN.finditer(text):
         word = token[0].upper()
         if word in _OTHER_GRAPHS:
             line = text.count("\n", 0, token.start()) + 1

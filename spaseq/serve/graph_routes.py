@@ -80,7 +80,7 @@ async def update_graph(request: Request) -> Response:
 
     def change(now: GraphView) -> GraphChange:
         scope = f"{name}\0{now.version}\0patch"
-        return updating(now.triples, text, name, scope, bounded)
+        return updating(now.graph, now.terms, text, name, scope, bounded)
 
     return await _changed(request, change)
 
