@@ -41,7 +41,8 @@ class Handover:
         self._begun = time.monotonic()
         self._has_given = False  # whether a batch has come that repeats none
         self.query: Any = None  # the StreamingQuery, once there is one
-        self.waiting: queue.SimpleQueue[Batch] = queue.SimpleQueue()
+        # Not a SimpleQueue: CPython 3.11's waits for ever if a signal comes as its time is up.
+        self.waiting: queue.Queue[Batch] = queue.Queue()
         self._stopped = threading.Event()
 
     def take(self, frame: Any, number: int) -> None:
@@ -80,7 +81,12 @@ class Handover:
 
 
 def batches(query: Any, handover: Handover, stop: threading.Event) -> Iterator[Batch | None]:
-    """Batches as they come; None while waiting. Asking for the next one commits the last one."""
+    """Batches as they come; None while waiting. Asking for the next one commits the last one.
+
+    A batch that is being computed when `stop` is set does not come, even if it fails (its workers
+    may have got the same signal); the next run repeats it.
+    """
+    last = -1
     while not stop.is_set():
         try:
             batch = handover.waiting.get(timeout=_POLL_SECONDS)
@@ -91,15 +97,19 @@ def batches(query: Any, handover: Handover, stop: threading.Event) -> Iterator[B
             continue
         yield batch
         batch.done.set()
-    _settle(query)
+        last = batch.number
+    _settle(query, last)
     error = query.exception()
-    if error is not None:
+    if error is not None and not stop.is_set():
         raise error
 
 
-def _settle(query: Any) -> None:
-    """Wait until Spark has committed the last batch."""
+def _settle(query: Any, last: int) -> None:
+    """Wait until Spark has committed and reported the batch with the number `last`."""
     for _ in range(_SETTLE_POLLS):
         if not query.isActive or not query.status["isTriggerActive"]:
+            return
+        progress = query.lastProgress
+        if last < 0 or (progress is not None and progress["batchId"] >= last):
             return
         time.sleep(_POLL_SECONDS / 4)

@@ -121,7 +121,7 @@ class JavaProcess:
             stdout=log,
             stderr=log,
             env={**os.environ, **variables, **fixed, _ADDRESS_VARIABLE: str(self._address)},
-            preexec_fn=_ignore_interrupts,
+            preexec_fn=_ignore_signals,
         )
 
     def gateway(self) -> Any:
@@ -156,8 +156,10 @@ class JavaProcess:
         shutil.rmtree(self._place, ignore_errors=True)
 
 
-def _ignore_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _ignore_signals() -> None:
+    """Leave the end to this process: a terminal, or a service manager, signals the whole group."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager

@@ -89,6 +89,22 @@ class Killed:
             process.kill()
         process.wait()
 
+    def run_and_terminate(self) -> int:
+        """Send SIGTERM to all processes of the run, as a service manager does; the status."""
+        with self.started() as process:
+            patience = time.monotonic() + PATIENCE_S
+            while not self.written() and time.monotonic() < patience:
+                assert process.poll() is None, self.log.read_text()
+                time.sleep(0.02)
+            time.sleep(self.chance.uniform(0, 2))
+            members = subprocess.run(
+                ["pgrep", "-s", str(process.pid)], capture_output=True, text=True, check=True
+            )
+            subprocess.run(
+                ["kill", "-TERM", *members.stdout.split()], stderr=subprocess.DEVNULL, check=False
+            )
+            return process.wait(PATIENCE_S)
+
     def run_until(self, count: int) -> None:
         """Run until everything is written, and a little longer."""
         with self.started() as process:
@@ -227,3 +243,28 @@ def test_a_table_has_the_answers_from_files_once(
     source = FromFiles(tmp_path / "incoming")
     out = database.url("road/alerts")
     check_kills(tmp_path, source, out, found, seed, 4, is_ordered=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [8, 9, 10])
+def test_a_service_manager_ends_a_run_which_then_goes_on(tmp_path: Path, seed: int) -> None:
+    out, source = tmp_path / "out.jsonl", FromFiles(tmp_path / "incoming")
+    given = events_of_partitions(seed)
+    in_order = [each for some in zip(*given, strict=True) for each in some]
+    expected = expected_lines(tmp_path, [*in_order, *ends()])
+    (tmp_path / "q.rq").write_text(QUERY)
+    command = [
+        *(sys.executable, "-m", "spaseq", "run", str(tmp_path / "q.rq"), "--follow"),
+        *("--runtime", "spark", "--checkpoint", str(tmp_path / "state")),
+        *("--stream", f"S={source.url}", "--out", str(out), "--max-ahead", "99999 DAYS"),
+    ]
+    log = tmp_path / "log"
+    run = Killed(command, lambda: len(lines(out)), random.Random(seed), log)
+    middle = COUNT // PARTITIONS // 2
+    source.feed(0, [own[:middle] for own in given])
+    assert run.run_and_terminate() == 143
+    assert log.read_text().split("spaseq: ")[-1].strip() == "terminated"
+    rest = [own[middle:] for own in given]
+    source.feed(1, [[*own, end] for own, end in zip(rest, ends(), strict=True)])
+    run.run_until(len(expected))
+    assert lines(out) == expected
