@@ -78,7 +78,7 @@ class Busy:
 
     reported: int
     failure: Exception | None = None
-    isActive: bool = True  # noqa: N815
+    isActive: bool = True
     asked: int = 0
 
     @property
@@ -86,7 +86,7 @@ class Busy:
         return {"isDataAvailable": True, "isTriggerActive": True}
 
     @property
-    def lastProgress(self) -> dict[str, int]:  # noqa: N802
+    def lastProgress(self) -> dict[str, int]:
         self.asked += 1
         return {"batchId": self.reported + self.asked // 3}
 
