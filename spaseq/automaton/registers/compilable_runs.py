@@ -49,10 +49,9 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     EdgeTest,
     Number,
     earliest_of,
-    equality_test,
-    tests_of,
 )
 from spaseq.automaton.registers.counted_loops import split_by_count
+from spaseq.automaton.registers.filter_tests import equality_test, tests_of
 from spaseq.automaton.registers.late_tests import LateTests
 from spaseq.automaton.registers.loop_tests import (
     Stop,

@@ -26,8 +26,8 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     RunningValue,
     RunValue,
     SolutionValue,
-    tests_of,
 )
+from spaseq.automaton.registers.filter_tests import tests_of
 from spaseq.automaton.registers.read_values import ReadValues
 from spaseq.expr.uses import is_of_its_event, timestamp_uses
 from spaseq.lang import ast

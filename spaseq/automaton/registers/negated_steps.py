@@ -24,9 +24,8 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     Read,
     RunValue,
     SolutionValue,
-    equality_test,
-    tests_of,
 )
+from spaseq.automaton.registers.filter_tests import equality_test, tests_of
 from spaseq.expr.uses import is_volatile
 from spaseq.lang import ast
 from spaseq.lang.variables import walk

@@ -8,7 +8,7 @@ import pytest
 
 import spaseq
 from spaseq import Event
-from spaseq.automaton.registers.compiled.edge_tests import TimeGap, gap_of
+from spaseq.automaton.registers.filter_tests import TimeGap, gap_of
 from spaseq.compile import compile_query
 from spaseq.lang import ast
 from spaseq.lang.parser import parse
