@@ -22,7 +22,7 @@ from spaseq.lang.format import PatternText
 from spaseq.lang.format_triples import uses_of_blank_nodes
 from spaseq.lang.functions import SET_FUNCTIONS
 from spaseq.lang.variables import expression_variables, rewritten
-from spaseq.plan.query_plan import GpmPlan
+from spaseq.plan.pattern_plan import GpmPlan
 from spaseq.rdf.terms.term import XSD
 
 _ORDERED = ("<", "<=", ">", ">=")

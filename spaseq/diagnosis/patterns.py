@@ -34,7 +34,7 @@ from spaseq.lang import ast
 from spaseq.lang.constants import constant_text
 from spaseq.lang.scope import seen_before
 from spaseq.lang.variables import exists_uses, expression_variables, looks_back
-from spaseq.plan.query_plan import GpmPlan
+from spaseq.plan.pattern_plan import GpmPlan
 from spaseq.records import record
 
 MOST_PARTS = 40

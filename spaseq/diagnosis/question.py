@@ -17,7 +17,8 @@ from spaseq.lang.format_triples import TermText
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.variables import conjuncts
 from spaseq.plan.gpm_plans import membership_plans
-from spaseq.plan.query_plan import GpmPlan, QueryPlan
+from spaseq.plan.pattern_plan import GpmPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.schema import Schema
 from spaseq.records import record
 

@@ -20,7 +20,8 @@ from spaseq.lang.resolve import Resolved
 from spaseq.lang.scope import scopes
 from spaseq.lang.sequence import Chain, Link, SequenceOperator, occurrences
 from spaseq.plan.levels import unused
-from spaseq.plan.query_plan import AfterMatch, AnswerPlan, GpmPlan, QueryPlan
+from spaseq.plan.pattern_plan import GpmPlan
+from spaseq.plan.query_plan import AfterMatch, AnswerPlan, QueryPlan
 from spaseq.plan.sequencing import UNDECIDED, program_for
 from spaseq.records import record
 

@@ -27,7 +27,7 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang import ast
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.measures import Measures
-from spaseq.plan.query_plan import FASTEST, PatternEvaluation
+from spaseq.plan.pattern_plan import FASTEST, PatternEvaluation
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.records import record
 

@@ -15,7 +15,7 @@ from spaseq.compiled.arrays import Bools, Int32s, Int64s
 from spaseq.gpm.evaluator import EventSolutions
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.plan.changing_graphs import HANDED_ON
-from spaseq.plan.query_plan import GpmPlan, Operand
+from spaseq.plan.pattern_plan import GpmPlan, Operand
 from spaseq.rdf.columns.event_batch import EventBatch, EventNames
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.solution_columns import SolutionColumns

@@ -28,7 +28,8 @@ from spaseq.automaton.sets.compilable_sets import check_letters, check_sets, che
 from spaseq.automaton.sets.python.expand import TooManyWaits
 from spaseq.errors import UsageError
 from spaseq.lang import sequence as seq
-from spaseq.plan.query_plan import EvaluatorChoice, EvaluatorName, GpmPlan, QueryPlan
+from spaseq.plan.pattern_plan import GpmPlan
+from spaseq.plan.query_plan import EvaluatorChoice, EvaluatorName, QueryPlan
 
 SET_EVALUATORS: tuple[EvaluatorName, ...] = ("compiled-compact", "compiled-chain")
 """The evaluators whose partial matches are sets that share parts."""

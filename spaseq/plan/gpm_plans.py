@@ -20,18 +20,18 @@ from spaseq.lang.resolve import Resolved
 from spaseq.lang.scope import seen_before
 from spaseq.lang.variables import is_now, rewritten, walk
 from spaseq.lang.windows import is_of_changes, is_on_windows, own_partition, windows_of
-from spaseq.plan.query_plan import (
+from spaseq.plan.pattern_plan import (
     ContentPlan,
     EachEventExtent,
     Extent,
     GpmPlan,
     Membership,
     PanesExtent,
-    SequencePlan,
     SessionExtent,
     WindowPlan,
     WindowSource,
 )
+from spaseq.plan.query_plan import SequencePlan
 from spaseq.rdf.schema import Schema
 from spaseq.rdf.terms.term import XSD_DATE_TIME, literal_text
 from spaseq.rdf.terms.times import parse_time

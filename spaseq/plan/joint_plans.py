@@ -15,7 +15,8 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.nodes import mapped
 from spaseq.lang.shapes import QUERY
 from spaseq.plan.families import Family, row_of, row_term
-from spaseq.plan.query_plan import GpmPlan, QueryPlan
+from spaseq.plan.pattern_plan import GpmPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.records import record
 

@@ -26,7 +26,8 @@ from spaseq.lang.variables import (
     rewritten,
     walk,
 )
-from spaseq.plan.query_plan import GpmPlan, PatternEvaluation, QueryPlan
+from spaseq.plan.pattern_plan import GpmPlan, PatternEvaluation
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.records import record
 
 

@@ -28,20 +28,18 @@ from spaseq.plan.evaluators import (
 from spaseq.plan.gpm_plans import gpm_plans, membership_plans, window_plans, with_awaited
 from spaseq.plan.late_binds import without_late_binds
 from spaseq.plan.levels import with_levels
+from spaseq.plan.pattern_plan import GpmPlan, Membership, WindowPlan
 from spaseq.plan.planning_options import AS_USUAL, CompileOptions
 from spaseq.plan.query_plan import (
     AfterMatch,
     AnswerPlan,
     ComputedVariable,
-    GpmPlan,
     Identity,
     Inputs,
-    Membership,
     ProjectedVariable,
     QueryPlan,
     SequencePlan,
     Strategy,
-    WindowPlan,
 )
 from spaseq.plan.rules import apply_rules, known_rules
 from spaseq.plan.sequencing import pattern_plan, sequence_plan

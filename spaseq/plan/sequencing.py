@@ -12,19 +12,15 @@ from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved
 from spaseq.lang.scope import Scope
 from spaseq.lang.sequence import Chain
-from spaseq.plan.query_plan import (
-    AnswerPlan,
+from spaseq.plan.pattern_plan import (
     ContentPlan,
-    EvaluatorChoice,
     GpmPlan,
     KeptGroups,
     KeptJoin,
     Membership,
     PatternPlan,
-    QueryPlan,
-    SequencePlan,
-    StageKey,
 )
+from spaseq.plan.query_plan import AnswerPlan, EvaluatorChoice, QueryPlan, SequencePlan, StageKey
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.rdf.terms.term import XSD_DATE_TIME, literal_text
 from spaseq.rdf.terms.times import parse_time

@@ -14,7 +14,8 @@ from spaseq.algebra.nodes import certain, possible, visible
 from spaseq.expr.uses import is_volatile
 from spaseq.lang import ast
 from spaseq.lang.variables import is_now, walk
-from spaseq.plan.query_plan import ContentPlan, GpmPlan, KeptGroups, Operand, QueryPlan
+from spaseq.plan.pattern_plan import ContentPlan, GpmPlan, KeptGroups, Operand
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.split_patterns import reads
 
 FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")

@@ -15,7 +15,8 @@ from spaseq.algebra import nodes as n
 from spaseq.algebra.nodes import certain, possible, visible
 from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts, variables_of
-from spaseq.plan.query_plan import ContentPlan, GpmPlan, JoinEdge, QueryPlan
+from spaseq.plan.pattern_plan import ContentPlan, GpmPlan, JoinEdge
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.window_groups import (
     SOLVED,
     beside_knowledge,

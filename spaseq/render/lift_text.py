@@ -13,8 +13,9 @@ from spaseq.lift.lift_plan import ROW_NUMBER, LiftPlan
 from spaseq.lift.lifted_graphs import Way, unified
 from spaseq.lift.pruned_lifts import needed_variables
 from spaseq.lift.row_groups import asked_rows, asked_text, bounds
+from spaseq.plan.pattern_plan import GpmPlan
 from spaseq.plan.predicates import stream_patterns, stream_predicates
-from spaseq.plan.query_plan import GpmPlan, QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.render.query_words import variables_text
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spaseq.automaton.program.window import Counted, Tumbling
 from spaseq.message_text import public_address
-from spaseq.plan.query_plan import GpmPlan, QueryPlan
+from spaseq.plan.pattern_plan import GpmPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.rules import NAMES
 from spaseq.render.picture.diagram import BRACKETS, Diagram, Picture, StateBox
 from spaseq.render.plan_text import computed_text, kernel_of, memory_text, projected_text

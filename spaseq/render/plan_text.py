@@ -17,13 +17,8 @@ from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses
 from spaseq.message_text import public_address
 from spaseq.plan.evaluators import is_threshold_sequence
-from spaseq.plan.query_plan import (
-    ComputedVariable,
-    GpmPlan,
-    KeptGroups,
-    ProjectedVariable,
-    QueryPlan,
-)
+from spaseq.plan.pattern_plan import GpmPlan, KeptGroups
+from spaseq.plan.query_plan import ComputedVariable, ProjectedVariable, QueryPlan
 from spaseq.plan.rules import NAMES
 from spaseq.plan.rules.kept_groups import reason_against
 from spaseq.plan.split_patterns import reads

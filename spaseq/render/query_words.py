@@ -21,7 +21,7 @@ from spaseq.lang.sequence import (
     SequenceOperator,
 )
 from spaseq.lang.variables import conjuncts, rewritten
-from spaseq.plan.query_plan import EachEventExtent, Extent, GpmPlan, PanesExtent, SessionExtent
+from spaseq.plan.pattern_plan import EachEventExtent, Extent, GpmPlan, PanesExtent, SessionExtent
 from spaseq.rdf.terms.term import RDF
 from spaseq.rdf.terms.times import format_time, in_largest_unit
 from spaseq.records import record

@@ -25,8 +25,9 @@ from spaseq.lang.variables import conjuncts, exists_uses, walk
 from spaseq.options import StageOptions
 from spaseq.plan.families import Family, families_of, may_begin
 from spaseq.plan.joint_plans import JointPlan, joint_plans
+from spaseq.plan.pattern_plan import GpmPlan, KeptGroups
 from spaseq.plan.pattern_templates import PatternTemplate, template_of
-from spaseq.plan.query_plan import GpmPlan, KeptGroups, QueryPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.rules import RULES, name_of
 from spaseq.render.query_words import QueryWords, variables_text
 

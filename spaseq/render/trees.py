@@ -19,7 +19,8 @@ from spaseq.automaton.program.nfa import (
 )
 from spaseq.lang.ast.pattern_nodes import OPERATORS
 from spaseq.lang.sequence import SequenceOperator
-from spaseq.plan.query_plan import GpmPlan, QueryPlan
+from spaseq.plan.pattern_plan import GpmPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.sequencing import drawn_program
 from spaseq.render.query_words import QueryWords, duration_text, variables_text
 

@@ -9,7 +9,8 @@ from spaseq.automaton.run.waiting_limit import WaitingLimit
 from spaseq.lang.shapes import QUERY
 from spaseq.options import StageOptions
 from spaseq.plan.evaluators import SET_EVALUATORS, consumes, program_of, selects
-from spaseq.plan.query_plan import GpmPlan, QueryPlan
+from spaseq.plan.pattern_plan import GpmPlan
+from spaseq.plan.query_plan import QueryPlan
 
 
 def machine_of(

@@ -23,7 +23,7 @@ from spaseq.lang import ast
 from spaseq.lang.constants import constant_text
 from spaseq.lang.variables import conjuncts
 from spaseq.limits import Limits
-from spaseq.plan.query_plan import KeptGroups
+from spaseq.plan.pattern_plan import KeptGroups
 from spaseq.plan.window_groups import beside_knowledge
 from spaseq.records import record
 from spaseq.windows.exact_numbers import (

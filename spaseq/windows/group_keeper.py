@@ -16,7 +16,7 @@ from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.gpm.evaluator import CurrentEvaluator, EventSolutions
 from spaseq.gpm.graphs.vertical_partition import SolutionsPartition
 from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
-from spaseq.plan.query_plan import KeptGroups
+from spaseq.plan.pattern_plan import KeptGroups
 from spaseq.plan.window_groups import reads_around
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.windows.group_aggregates import ChangedGroups, Exceeding, aggregates, codes_of, tests_of

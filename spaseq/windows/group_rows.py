@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from spaseq.compiled.arrays import Array, Bools, Int8s, Int32s, Int64s
 from spaseq.expr.doubles import of_decimals, whole_numbers
-from spaseq.plan.query_plan import KeptGroups, Operand, QueryPlan
+from spaseq.plan.pattern_plan import KeptGroups, Operand
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.window_groups import SOLVED
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import DECIMAL_TYPE, NumberColumn, TermColumn

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from spaseq import thresholds
 from spaseq.compiled.arrays import Array, Bools, Int8s, Int32s
 from spaseq.lang import ast
-from spaseq.plan.query_plan import KeptGroups
+from spaseq.plan.pattern_plan import KeptGroups
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import (
     NO_TEXTS,

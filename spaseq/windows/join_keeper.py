@@ -17,7 +17,8 @@ from spaseq.compiled.arrays import Array, Bools, Int64s
 from spaseq.gpm.evaluator import CurrentEvaluator
 from spaseq.gpm.graphs.vertical_partition import ScopedTerms
 from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
-from spaseq.plan.query_plan import JoinedPart, KeptJoin, QueryPlan
+from spaseq.plan.pattern_plan import JoinedPart, KeptJoin
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.window_groups import SOLVED
 from spaseq.plan.window_joins import column_of
 from spaseq.rdf.columns.solution_batch import SolutionBatch

@@ -13,7 +13,7 @@ import numpy as np
 
 from spaseq.compiled.arrays import Array, Bools, Int32s, Int64s
 from spaseq.gpm.graphs.vertical_partition import ranges
-from spaseq.plan.query_plan import EachEventExtent, Extent, PanesExtent, SessionExtent
+from spaseq.plan.pattern_plan import EachEventExtent, Extent, PanesExtent, SessionExtent
 from spaseq.records import record
 from spaseq.windows.kernels.window_bounds import (
     DONE,

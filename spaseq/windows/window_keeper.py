@@ -13,7 +13,8 @@ from spaseq.gpm.graphs.vertical_partition import ScopedTerms
 from spaseq.gpm.solution_rows import SolutionRows, without_private
 from spaseq.gpm.solutions.lazy_columns import Lexicon
 from spaseq.limits import Limits
-from spaseq.plan.query_plan import KeptGroups, KeptJoin, PanesExtent, QueryPlan
+from spaseq.plan.pattern_plan import KeptGroups, KeptJoin, PanesExtent
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.records import record
 from spaseq.stateful import Stateful

@@ -29,7 +29,8 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lang.variables import exists_uses
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.plan.gpm_plans import NOW
-from spaseq.plan.query_plan import EachEventExtent, GpmPlan, KeptJoin, QueryPlan, WindowSource
+from spaseq.plan.pattern_plan import EachEventExtent, GpmPlan, KeptJoin, WindowSource
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch, first_rows
 from spaseq.rdf.columns.term_columns import UNBOUND, TermColumn
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, over_limit, warn

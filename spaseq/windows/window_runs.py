@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from spaseq.plan.query_plan import EachEventExtent, Extent, PanesExtent, SessionExtent, WindowPlan
+from spaseq.plan.pattern_plan import EachEventExtent, Extent, PanesExtent, SessionExtent, WindowPlan
 from spaseq.stateful import Stateful
 
 EVER = 2**63 - 1

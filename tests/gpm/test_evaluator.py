@@ -11,7 +11,7 @@ from spaseq.algebra.groups import translate_group
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.graphs import paths
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
-from spaseq.plan.query_plan import FASTEST, PatternEvaluation
+from spaseq.plan.pattern_plan import FASTEST, PatternEvaluation
 from tests.gpm.graphs import batch_of, group_of, knowledge_of, solutions
 
 P, Q, R = (f"<http://e/{name}>" for name in "pqr")

@@ -15,7 +15,7 @@ from spaseq.gpm.graphs.event_bgp import EventBgp, rarest_first
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
 from spaseq.gpm.kernels.bgp_interpreter import FEW, MANY
 from spaseq.lang import ast
-from spaseq.plan.query_plan import FASTEST, PatternEvaluation
+from spaseq.plan.pattern_plan import FASTEST, PatternEvaluation
 from tests.gpm.graphs import Triple, batch_of
 
 Binding = dict[str, str]

@@ -23,7 +23,7 @@ from spaseq.gpm.kernels.bgp_interpreter import AGAIN, BOUND, CONSTANT, FREE, O, 
 from spaseq.gpm.solutions.lazy_columns import LazyColumn, LazyColumns
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
-from spaseq.plan.query_plan import FASTEST, PatternEvaluation
+from spaseq.plan.pattern_plan import FASTEST, PatternEvaluation
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import row_order
 

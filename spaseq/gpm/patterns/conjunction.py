@@ -23,7 +23,7 @@ from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.gpm.solutions.thresholds import FLIPPED, Comparison, joined_by_value
 from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts, exists_uses, expression_variables
-from spaseq.plan.query_plan import FASTEST, PatternEvaluation
+from spaseq.plan.pattern_plan import FASTEST, PatternEvaluation
 from spaseq.records import record
 
 Names = frozenset[str]

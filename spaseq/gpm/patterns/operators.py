@@ -34,7 +34,7 @@ from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded, translated
 from spaseq.gpm.solutions.solutions import Solutions, none, unit
 from spaseq.kb.knowledge import KbGraph, KnowledgeBase
 from spaseq.lang import ast
-from spaseq.plan.query_plan import PatternEvaluation
+from spaseq.plan.pattern_plan import PatternEvaluation
 from spaseq.rdf.columns.solution_batch import first_rows
 from spaseq.rdf.columns.term_columns import distinct
 

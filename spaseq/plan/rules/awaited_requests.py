@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from spaseq.plan.query_plan import GpmPlan, QueryPlan
+from spaseq.plan.pattern_plan import GpmPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.sequencing import with_gpms
 
 

@@ -6,15 +6,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from spaseq.plan import window_groups, window_joins
-from spaseq.plan.query_plan import (
+from spaseq.plan.pattern_plan import (
     ContentPlan,
     GpmPlan,
     JoinEdge,
     JoinedPart,
     KeptGroups,
     KeptJoin,
-    QueryPlan,
 )
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.sequencing import pattern_plan
 from spaseq.plan.split_patterns import reads
 

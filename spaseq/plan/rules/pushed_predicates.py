@@ -10,7 +10,8 @@ from spaseq.algebra.needs import (
     predicates_read,
     together,
 )
-from spaseq.plan.query_plan import ContentPlan, GpmPlan, QueryPlan
+from spaseq.plan.pattern_plan import ContentPlan, GpmPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.schema import Schema
 
 

@@ -22,7 +22,8 @@ from spaseq.lang import ast
 from spaseq.lang.ast.pattern_nodes import OPERATORS, OpKind
 from spaseq.lang.format import format_sequence
 from spaseq.lang.sequence import Negation, Repeat, steps
-from spaseq.plan.query_plan import GpmPlan, QueryPlan
+from spaseq.plan.pattern_plan import GpmPlan
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.sequencing import drawn_program
 from spaseq.records import record
 from spaseq.render.query_words import (

@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from spaseq.automaton.program.window import Counted
-from spaseq.plan.query_plan import EachEventExtent, QueryPlan, SessionExtent
+from spaseq.plan.pattern_plan import EachEventExtent, SessionExtent
+from spaseq.plan.query_plan import QueryPlan
 from spaseq.records import record
 from spaseq.windows.window_runs import longest_wait
 
