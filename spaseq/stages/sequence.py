@@ -349,30 +349,26 @@ class SequenceStage(Stateful):
         self._is_closing = True
         if open_end is not None:
             return self.advance(open_end - 1, ahead=True)
-        answers: Sequence[Answer] = []
-        for since, _ in self._values:
-            if since > self._since:
-                answers = [*answers, *self.advance(since)]
+        parts = [self.advance(since) for since, _ in self._values if since > self._since]
         if self._buffer or self._events:
-            last = self._buffer.last_time() if self._buffer else _NEVER
-            answers = self.advance(max([last, *(e.time for e in self._events)]))
-        if self._windows is not None and self._changing is not None:
-            nothing = SolutionBatch.empty(self._plan.patterns.columns)
-            with spending(self._budget()):
-                answers = [
-                    *answers,
-                    *self._with_changes(self._windows, self._changing, nothing, EVER),
-                ]
-        elif self._windows is not None:
-            rows = self._windows.close()
-            if len(rows):
-                with spending(self._budget()):
-                    answers = [*answers, *self._taken(rows, int(rows.time.max()))]
+            parts.append(self.advance(max(self._last_times())))
         with spending(self._budget()):
+            parts.append(self._closed_windows())
             if self._partial is not None:
                 self._partial.close()
-            rest = self._filters.answers(self._sequencer.close())
-            return [*answers, *rest] if rest else answers
+            parts.append(self._filters.answers(self._sequencer.close()))
+        given = [answers for answers in parts if answers]
+        return given[0] if len(given) == 1 else [*chain.from_iterable(given)]
+
+    def _closed_windows(self) -> Sequence[Answer]:
+        """The answers for the windows that the end of the streams closes."""
+        if self._windows is None:
+            return []
+        if self._changing is not None:
+            nothing = SolutionBatch.empty(self._plan.patterns.columns)
+            return self._with_changes(self._windows, self._changing, nothing, EVER)
+        rows = self._windows.close()
+        return self._taken(rows, int(rows.time.max())) if len(rows) else []
 
     def partials(self) -> list[PartialAnswer]:
         """The partial matches whose windows have closed since the last call, in order.
