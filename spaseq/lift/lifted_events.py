@@ -116,6 +116,11 @@ class EventMaker:
         )
         return LiftedBatch(events, np.empty(0, np.int64), tuple, {})
 
+    def begin_at(self, *place: object) -> None:
+        """Go on with other rows: instants are counted anew, solutions numbered from a place."""
+        self._counter = InstantCounter()
+        self.number_after(*place)
+
     def number_after(self, *place: object) -> None:
         """Number solutions from a number on that only this place has.
 

@@ -6,7 +6,7 @@ import hashlib
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from spaseq.lang import ast
 from spaseq.lang.variables import walk
 from spaseq.lift.cells import Cell, Wrong
 from spaseq.lift.json_rows import JsonRows
-from spaseq.lift.lift_plan import Fields, LiftPlan, row_reports
+from spaseq.lift.lift_plan import LiftPlan, row_reports
 from spaseq.lift.lifted_events import EventMaker
 from spaseq.lift.row_blocks import Report, RowBlock
 from spaseq.lift.table_files import TableFile, TableFormat
@@ -29,7 +29,7 @@ from spaseq.logs.messages import NO_TIME, Message, MessageColumns
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.csv_dialect import DEFAULT_DIALECT
 from spaseq.rdf.inputs.formats import CSV, TSV, PartOfFile
-from spaseq.rdf.inputs.stream_options import BadInput, OnBad
+from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
 from spaseq.rdf.terms.term import literal_text
 from spaseq.rdf.terms.times import UNTIMED, time_literal
 from spaseq.records import record
@@ -56,6 +56,11 @@ class LiftedBroker(BrokerStream):
     plan: LiftPlan
     text: str
     types: tuple[tuple[str, str], ...] = ()
+    _idle: list[_MessageLift] = field(default_factory=list, init=False, repr=False, compare=False)
+    """Made before, and used by no thread now: making one takes as long as lifting a message."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.options, self.url, self.plan, self.text, self.types)
 
     def identity(self) -> list[str]:
         digest = hashlib.sha256(self.text.encode()).hexdigest()
@@ -74,49 +79,60 @@ class LiftedBroker(BrokerStream):
         gives the same answers.
         """
         block = MessageColumns.of(messages)
-        many = 1 if _makes_blank_nodes(self.plan) else _TOGETHER
-        for begin in range(0, len(block), many):
-            yield from self._of_some(block[begin : begin + many], source, on_bad)
+        try:
+            lift = self._idle.pop()
+        except IndexError:
+            lift = _MessageLift(self.plan, self.options)
+        for begin in range(0, len(block), lift.together):
+            yield from lift.events(block[begin : begin + lift.together], source, on_bad)
+        self._idle.append(lift)
 
-    def _of_some(
-        self, messages: MessageColumns, source: str, on_bad: OnBad
-    ) -> Iterator[EventBatch]:
-        maker = EventMaker(
-            self.plan, self.iri, limits=self.options.limits, asked=self.options.predicates
+
+class _MessageLift:
+    """Lifts the messages of a stream; for one thread.
+
+    Attributes:
+        together: how many messages are lifted together: one if the lift makes blank nodes.
+    """
+
+    def __init__(self, plan: LiftPlan, options: StreamOptions) -> None:
+        self._plan, self._options = plan, options
+        self.together = 1 if _makes_blank_nodes(plan) else _TOGETHER
+        self._maker = EventMaker(plan, options.iri, limits=options.limits, asked=options.predicates)
+        # The fields of JSON objects, and the names of those of messages.
+        self._fields = replace(
+            plan.fields,
+            needed=plan.fields.needed - MESSAGE_FIELDS,
+            optional=plan.fields.optional - MESSAGE_FIELDS,
         )
-        maker.number_after(*identity_of(messages[0]))
+        self._of_messages = plan.fields.wanted & MESSAGE_FIELDS
+
+    def events(self, messages: MessageColumns, source: str, on_bad: OnBad) -> Iterator[EventBatch]:
+        """The events of messages that are lifted together; as `LiftedBroker.events`."""
+        self._maker.begin_at(*identity_of(messages[0]))
 
         def report(line: int, reason: str, text: str = "") -> None:
             on_bad(BadInput(_name(source, messages[line - 1]), None, reason, text))
 
         data = _objects(messages, report)
-        row_fields, of_messages = self._fields
+        fields, limits = self._fields, self._options.limits
         scanner = None
         if len(messages) > thresholds.current.lifted_rows and not interpreted():
             from spaseq.lift.json_columns import JsonScanner
 
-            scanner = JsonScanner(row_fields.wanted, row_fields.taken, self.options.limits)
+            scanner = JsonScanner(fields.wanted, fields.taken, limits)
         refuse = row_reports(lambda line: (_name(source, messages[line - 1]), None), on_bad)
-        rows = JsonRows(io.BytesIO(data), row_fields, self.options.limits, scanner)
+        rows = JsonRows(io.BytesIO(data), fields, limits, scanner)
         for block in rows.blocks(report):
             mine = messages.rows(block.lines - 1)
             times = mine.time
-            if self.options.messages.time == "arrival":
+            if self._options.messages.time == "arrival":
                 times = np.full(len(mine), UNTIMED, np.int64)
-            more = {name: _field(name, mine) for name in of_messages}
+            more = {name: _field(name, mine) for name in self._of_messages}
             first = np.ones(len(mine), np.int64)
             whole = replace(block, numbers=first, columns={**block.columns, **more})
-            batch = maker.lifted(whole, refuse, times)
-            yield _in_time(batch) if self.plan.others else batch.events
-
-    @property
-    def _fields(self) -> tuple[Fields, frozenset[str]]:
-        """The lift's fields of JSON objects, and the names of its fields of messages."""
-        fields = self.plan.fields
-        row_fields = replace(
-            fields, needed=fields.needed - MESSAGE_FIELDS, optional=fields.optional - MESSAGE_FIELDS
-        )
-        return row_fields, fields.wanted & MESSAGE_FIELDS
+            batch = self._maker.lifted(whole, refuse, times)
+            yield _in_time(batch) if self._plan.others else batch.events
 
 
 def _in_time(batch: LiftedBatch) -> EventBatch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
 import subprocess
 import sys
@@ -59,6 +60,31 @@ def test_a_message_is_an_event() -> None:
     assert [(event.time, event.graph) for event in events] == [(1000, None), (2000, None)]
     assert {s for event in events for s, _, _ in event.triples} == {"<http://e/a>", "<http://e/b>"}
     assert bad == []
+
+
+def test_a_message_has_the_same_events_whatever_came_before() -> None:
+    lift = HEAD + "CONSTRUCT { [] ex:price ?price ; prov:generatedAtTime ?at } WHERE { }"
+    for text in (LIFT, lift):
+        stream = LiftedBroker(
+            StreamOptions("http://e/s", ()), "nats://h/s", compiled_lift(text), text
+        )
+        first, last = (message(n, row("a", n, at=1000)) for n in (1, 2))
+
+        def events(
+            *some: Message, stream: LiftedBroker = stream
+        ) -> list[tuple[int, int, frozenset[Any]]]:
+            return [
+                (event.time, event.k, frozenset(event.triples))
+                for event in events_of(stream.events(some, "nats://h", pytest.fail))
+            ]
+
+        alone = events(first)
+        events(last, first, last)
+        opened = stream.events([first], "nats://h", pytest.fail)  # another thread's
+        next(opened)
+        assert events(first) == alone
+        assert pickle.loads(pickle.dumps(stream)) == stream
+        assert len(alone) == 1
 
 
 def test_fields_of_the_message_hide_those_of_the_object() -> None:
