@@ -8,10 +8,10 @@ and a limit. The stream contains observations of random things, as N-Quads. The 
 observation with the name and the limit of its thing (a BGP of two triples over the KB, and a FILTER
 between event and KB). Few observations pass.
 
-*load* reads and compiles the N-Triples. *turtle* does the same for Turtle, through pyoxigraph.
-*open* is a second start: it hashes the content of the source and opens the compiled form. Events
-per second are measured on the local runtime without loading, with the KB and without it. Seconds
-are CPU time in a separate process: the median of the runs.
+*load* reads and compiles the N-Triples. *turtle* does the same for the text as Turtle. *open* is a
+second start: it hashes the content of the source and opens the compiled form. Events per second
+are measured on the local runtime without loading, with the KB and without it. Seconds are CPU time
+in a separate process: the median of the runs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Reads the sources of a knowledge base (files, stores, rdflib graphs) as quads, and ontologies as
 schemas.
 
-The ingest kernels read N-Quads and N-Triples, and the text that pyoxigraph writes of other formats.
+Kernels read N-Quads, N-Triples and Turtle, and the text that pyoxigraph writes of other formats and
+of unusual Turtle.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from dataclasses import replace
 from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import IO, TYPE_CHECKING, NoReturn, TypeAlias
 
 import numpy as np
 import pyoxigraph as ox
 
+from spaseq import thresholds
 from spaseq.compiled.arrays import Int32s
 from spaseq.errors import InputError, UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
@@ -31,6 +33,7 @@ from spaseq.rdf.inputs.stream_options import REST, BadInput
 from spaseq.rdf.schema import Schema
 from spaseq.rdf.terms.term import from_pyoxigraph, from_rdflib, is_rdf_term
 from spaseq.records import record
+from spaseq.text_patterns import late_pattern
 
 if TYPE_CHECKING:
     import rdflib
@@ -42,6 +45,9 @@ BLOCK_QUADS = 1 << 16
 
 _UTF8_BYTES = 4  # most bytes of a character
 _SHOWN = 300  # characters of a term in an error
+
+_LINE = late_pattern(r"(?<=between line )\d+(?= column \d)|(?<= and line )\d+(?= column \d+: )")
+"""The lines in an error of the parser that has two."""
 
 _STORE_MARK = "CURRENT"  # every RocksDB directory has this file
 
@@ -112,6 +118,8 @@ def quads_of(
             yield from _store_quads(path)
         case InputFile(format=Format.NQUADS | Format.NTRIPLES):
             yield from _line_quads(source, limits)
+        case InputFile(format=Format.TURTLE):
+            yield from _turtle_quads(source, base, limits)
         case _:
             yield from _document_quads(source, base, limits)
 
@@ -140,17 +148,39 @@ def _refuse(bad: BadInput) -> NoReturn:
     raise InputError(f"{where}: {bad.reason}")
 
 
+def _turtle_quads(file: InputFile, base: str | None, limits: Limits) -> Iterator[KbQuads]:
+    from spaseq.rdf.documents.turtle_statements import TurtleStatements
+
+    with file.open(limits) as data:
+        least = thresholds.current.turtle_kernel
+        statements = TurtleStatements(data, base, limits, least)
+        for texts, triples in statements:
+            s, p, o = np.ascontiguousarray(triples.T)
+            yield KbQuads(texts, np.full(len(s), DEFAULT_GRAPH, np.int32), s, p, o)
+        if statements.rest is not None:
+            yield from _parsed_quads(statements.rest, file, base, limits, statements.lines)
+
+
 def _document_quads(file: InputFile, base: str | None, limits: Limits) -> Iterator[KbQuads]:
+    with file.open(limits) as data:
+        yield from _parsed_quads(data, file, base, limits)
+
+
+def _parsed_quads(
+    data: IO[bytes], file: InputFile, base: str | None, limits: Limits, lines: int = 0
+) -> Iterator[KbQuads]:
+    """The quads of a document, whose first `lines` lines are not in `data`."""
     from spaseq.rdf.documents.document_events import document_statements
 
     def refuse(bad: BadInput) -> NoReturn:
-        _refuse(replace(bad, reason=bad.reason.removeprefix(REST)))
+        line = None if bad.line is None else bad.line + lines
+        reason = _LINE.sub(lambda number: str(int(number[0]) + lines), bad.reason)
+        _refuse(replace(bad, line=line, reason=reason.removeprefix(REST)))
 
-    with file.open(limits) as data:
-        document = DocumentLines(data, file.format, base, limits, contexts=None)
-        for statements in document_statements(document, file.path, limits, refuse):
-            yield _quads(statements)
-            del statements  # releases its arena
+    document = DocumentLines(data, file.format, base, limits, contexts=None)
+    for statements in document_statements(document, file.path, limits, refuse):
+        yield _quads(statements)
+        del statements  # releases its arena
 
 
 def _store_quads(path: str) -> Iterator[KbQuads]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import BytesIO
 
 import numpy as np
 
+from spaseq.limits import DEFAULT_LIMITS
+from spaseq.rdf.documents.turtle_statements import TurtleStatements
 from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.kernels import PAD
 from spaseq.rdf.kernels.event_ranges import (
@@ -46,6 +49,8 @@ def steps() -> Iterator[str]:
     yield "add_texts"
     statements = reader.read(LineChunk(arena, 0, size))
     yield "tokenize"
+    list(TurtleStatements(BytesIO(_SAMPLE), None, DEFAULT_LIMITS, least=0))
+    yield "read_turtle"
     times = times_of(statements, TimeTerms("", "ms", lambda _: None))
     found = named_events(statements.g, statements.s, times, 0, False, 0, -1, (False, 0))
     yield "named_events"
