@@ -111,14 +111,6 @@ class Thresholds:
         16, "times", "terms in a table for each row that uses some: beyond, codes are sorted", 0
     )
 
-    # Input.
-    turtle_kernel: int = _of(
-        1 << 18,
-        "bytes",
-        "of a document in Turtle: a parser reads less as fast as a kernel is loaded",
-        0,
-    )
-
     # Queries that are evaluated together, and their graph patterns.
     family_queries: int = _of(
         8, "queries", "of one shape that make a family: fewer run by themselves", 2

@@ -18,7 +18,6 @@ from typing import IO, TYPE_CHECKING, NoReturn, TypeAlias
 import numpy as np
 import pyoxigraph as ox
 
-from spaseq import thresholds
 from spaseq.compiled.arrays import Int32s
 from spaseq.errors import InputError, UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
@@ -42,6 +41,9 @@ if TYPE_CHECKING:
     from spaseq.rdf.lines.statements import Statements
 
 BLOCK_QUADS = 1 << 16
+
+KERNEL_BYTES = 1 << 18
+"""Bytes of Turtle from which on a kernel reads it. A parser reads less as fast as it is loaded."""
 
 _UTF8_BYTES = 4  # most bytes of a character
 _SHOWN = 300  # characters of a term in an error
@@ -152,8 +154,7 @@ def _turtle_quads(file: InputFile, base: str | None, limits: Limits) -> Iterator
     from spaseq.rdf.documents.turtle_statements import TurtleStatements
 
     with file.open(limits) as data:
-        least = thresholds.current.turtle_kernel
-        statements = TurtleStatements(data, base, limits, least)
+        statements = TurtleStatements(data, base, limits, KERNEL_BYTES)
         for texts, triples in statements:
             s, p, o = np.ascontiguousarray(triples.T)
             yield KbQuads(texts, np.full(len(s), DEFAULT_GRAPH, np.int32), s, p, o)

@@ -10,6 +10,7 @@ import pytest
 import rdflib
 
 from spaseq.errors import InputError
+from spaseq.kb import quads
 from spaseq.kb.knowledge import KbTerms, KnowledgeBase
 from spaseq.kb.load import load_kb
 from spaseq.rdf.columns.term_tables import ABSENT
@@ -76,6 +77,27 @@ def test_sources_of_one_graph_are_merged_and_triples_counted_once(tmp_path):
     (tmp_path / "2.nt").write_text(f"{A} {P} {B} .\n{B} {P} {B} .\n")
     kb = load_kb([(GRAPH, tmp_path / "1.ttl"), (GRAPH, tmp_path / "2.nt")])
     assert triples(kb) == TRIPLES | {(B, P, B)}
+
+
+@pytest.mark.parametrize("end", ["_:c :p 2 .", "_:c :p 2 {} .", ':c :p "a\nb" .', ":c :p 'x'"])
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gz"])
+def test_a_kernel_and_the_parser_give_the_same_triples_and_errors(
+    tmp_path, monkeypatch, end, packed
+):
+    text = (
+        f"@prefix : <http://e/> .\n:a :p 1 ; :q [ :r :b ] .\n\n  :b :p ( _:c ) .\n {end}".encode()
+    )
+    path = tmp_path / ("kb.ttl.gz" if packed else "kb.ttl")
+    path.write_bytes(gzip.compress(text) if packed else text)
+    found = []
+    for least in (quads.KERNEL_BYTES, 0):
+        monkeypatch.setattr(quads, "KERNEL_BYTES", least)
+        try:
+            found.append(load_kb([(GRAPH, path)]).hash)
+        except InputError as error:
+            found.append(str(error))
+    assert found[0] == found[1]
+    assert (":5: " in found[0]) == (end != "_:c :p 2 .")
 
 
 def test_an_empty_file_is_an_empty_graph(tmp_path):

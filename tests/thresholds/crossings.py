@@ -121,7 +121,6 @@ CROSSINGS: dict[str, Crossing] = {
     "few_pairs": Crossing(example(1)),
     "spilled_rows": Crossing(example(46)),
     "lifted_rows": Crossing(larger.lifted_messages),
-    "turtle_kernel": Crossing(larger.turtle_document),
     "block_rows": Crossing(larger.small_blocks, counted="a slice has it; files have 40 rows"),
     "table_rows": Crossing(larger.small_blocks, counted="a slice has it; tables have 30 rows"),
     "shape_messages": Crossing(larger.lines_of_a_shape),

@@ -13,7 +13,6 @@ import pytest
 from pyarrow import feather, parquet
 
 import spaseq
-from spaseq.kb.load import load_kb
 from tests.automaton.registers.test_run_sequencer import test_plain_sequences as plain_sequence
 from tests.automaton.sets.test_set_sequencer import test_select_max_over_loops as select_max
 from tests.gpm import test_limits as pattern_limits
@@ -155,17 +154,6 @@ def document(directory: Path) -> None:
     )
     found = spaseq.run(COUNTED, {"S": str(path)}, runtime="local")
     assert [dict(m.answer.singles)["v"] for m in found] == [f'"{i}"' for i in range(10, 40)]
-
-
-def turtle_document(directory: Path) -> None:
-    """A knowledge base whose third statement has a collection, which a kernel does not read."""
-    path = directory / "kb.ttl"
-    path.write_text("""@prefix : <http://e/> .
-        :a :p 1 , "x"@en ; :q [ :r :b ] .
-        :b :p ( :c ) .
-        :c :p 2 .""")
-    graph = load_kb([("http://e/g", path)]).graphs["http://e/g"]
-    assert sum(map(len, graph.values())) == 8
 
 
 def lines_of_a_shape(directory: Path) -> None:
