@@ -28,7 +28,7 @@ from spaseq.rdf.program_events import FewEvents
 from spaseq.rdf.terms.term import Triple
 from spaseq.runtime.job.unit_graph import order_with, stream_of
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, may_fail, restored_unit
-from spaseq.runtime.running_units import RunningUnits
+from spaseq.runtime.running_units import RunningUnits, UnitCounts
 from spaseq.stages.maintained_graphs import MaintainedGraphs, MaintainedState
 from spaseq.stages.unit_stages import Rows, StageFactory
 from spaseq.stateful import go_on, state_of
@@ -86,7 +86,7 @@ class PushedQueries:
         self._counters: dict[str, InstantCounter] = {}
         self.seconds: dict[str, float] = {}  # of work, by query or family
         self._suppressed = 0  # by queries that have gone
-        self._counts = _UnitCounts()
+        self._counts = UnitCounts()
         self._failure: str | None = None  # why the state cannot be used any more
         self.graphs = MaintainedGraphs(how.versions, how.knowledge)
         queries = [self._query(plan) for plan in plans]
@@ -229,7 +229,7 @@ class PushedQueries:
         self._titled = {query.plan.identity.title: query for query in queries}
         self.maintained = {q.plan.maintained for q in queries if q.plan.maintained is not None}
         self._numbers = {query: number for number, query in enumerate(self.queries)}
-        self._counts = _UnitCounts()
+        self._counts = UnitCounts()
         for unit in {*self._unit_of.values()}:
             self._counts.note(unit)
         running = [query for query in self.queries if query.failure is None]
@@ -465,31 +465,6 @@ class PushedQueries:
             query.failure = failures.get(_title(query))
         go_on(self.graphs, graphs)
         self._connect(self.queries)
-
-
-class _UnitCounts:
-    """The counts of left-out answers, and the exceeded limits, of the units that were advanced."""
-
-    def __init__(self) -> None:
-        self.suppressed, self.muted = 0, dict[str, int]()
-        self.exceeded: dict[PushedQuery, Excess] = {}
-        self._of_unit: dict[PushedUnit, int] = {}
-        self._advanced = set[PushedUnit]()
-
-    def note(self, unit: PushedUnit) -> None:
-        """Record that a unit is advanced, or new."""
-        self._advanced.add(unit)
-
-    def counted(self) -> _UnitCounts:
-        """The counts now."""
-        for unit in self._advanced:
-            suppressed = unit.sequence.suppressed
-            self.suppressed += suppressed - self._of_unit.get(unit, 0)
-            self._of_unit[unit] = suppressed
-            self.muted.update(unit.sequence.muted)
-            self.exceeded.update(unit.exceeded())
-        self._advanced.clear()
-        return self
 
 
 def _note_failure(query: PushedQuery, reason: str) -> None:

@@ -16,11 +16,12 @@ from typing import TypeAlias
 
 from spaseq import thresholds
 from spaseq.algebra.needs import Need
+from spaseq.automaton.run.waiting_limit import Excess
 from spaseq.gpm.single_event.event_graph import EventGraph
 from spaseq.plan.families import family_key
 from spaseq.runtime.arrivals.passing_time import Watched
 from spaseq.runtime.job.unit_graph import UnitGraph
-from spaseq.runtime.pushed_units import PushedUnit
+from spaseq.runtime.pushed_units import PushedQuery, PushedUnit
 from spaseq.stages.sequence import EVER
 
 
@@ -200,3 +201,28 @@ class RunningUnits(UnitGraph[PushedUnit]):
             if any(unit.sequence.waits_after(due[unit]) for unit in units)
         }
         return Watched(groups, frozenset(chain.from_iterable(groups)))
+
+
+class UnitCounts:
+    """The counts of left-out answers, and the exceeded limits, of the units that were advanced."""
+
+    def __init__(self) -> None:
+        self.suppressed, self.muted = 0, dict[str, int]()
+        self.exceeded: dict[PushedQuery, Excess] = {}
+        self._of_unit: dict[PushedUnit, int] = {}
+        self._advanced = set[PushedUnit]()
+
+    def note(self, unit: PushedUnit) -> None:
+        """Record that a unit is advanced, or new."""
+        self._advanced.add(unit)
+
+    def counted(self) -> UnitCounts:
+        """The counts now."""
+        for unit in self._advanced:
+            suppressed = unit.sequence.suppressed
+            self.suppressed += suppressed - self._of_unit.get(unit, 0)
+            self._of_unit[unit] = suppressed
+            self.muted.update(unit.sequence.muted)
+            self.exceeded.update(unit.exceeded())
+        self._advanced.clear()
+        return self

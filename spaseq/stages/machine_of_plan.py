@@ -1,11 +1,14 @@
-"""The machine that the evaluator of a plan runs, and the limit on partial matches."""
+"""The machine of a plan's evaluator, the expressions of stage 2, the limit on partial matches."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from spaseq.algebra.translate import EVENT
 from spaseq.automaton.program.gpm_columns import CorrelatedColumns, GpmColumns
 from spaseq.automaton.run.machine import CorrelatedSolver, Machine
 from spaseq.automaton.run.waiting_limit import WaitingLimit
+from spaseq.lang import ast
 from spaseq.lang.shapes import QUERY
 from spaseq.options import StageOptions
 from spaseq.plan.evaluators import SET_EVALUATORS, consumes, program_of, selects
@@ -67,3 +70,15 @@ def _columns(gpm: GpmPlan) -> GpmColumns:
         event = gpm.variables.index(EVENT)
         correlation = CorrelatedColumns(event, gpm.correlation.reads, gpm.correlation.parameters)
     return GpmColumns(gpm.variables, gpm.conditions, gpm.certain, correlation)
+
+
+def expressions_of(plan: QueryPlan) -> Iterator[ast.Expr]:
+    """The expressions that stage 2 evaluates."""
+    for gpm in plan.patterns.gpms:
+        yield from gpm.conditions
+        if gpm.correlation is not None:
+            yield from (expr for _, expr in gpm.correlation.parameters)
+    if plan.answers.having is not None:
+        yield plan.answers.having
+    yield from (item.expr for item in plan.answers.projection if item.expr is not None)
+    yield from (variable.expr for variable in plan.answers.computed)

@@ -6,7 +6,7 @@ comes in with the watermark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, NoReturn, Protocol
@@ -17,7 +17,6 @@ from spaseq.automaton.batch.match_builder import TooManyMatches
 from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.run.event_rows import EventRows, batch_of
 from spaseq.automaton.run.live_states import LiveStates, Wanted
-from spaseq.automaton.run.machine import CorrelatedSolver
 from spaseq.automaton.run.waiting_limit import Excess, Member, WaitingLimit
 from spaseq.automaton.sequencer import sequencer
 from spaseq.budget import Budget, spending
@@ -26,8 +25,6 @@ from spaseq.expr.uses import calls_functions
 from spaseq.gpm.correlated import CorrelatedEvaluator
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import EARLIEST, Values
-from spaseq.lang import ast
-from spaseq.limits import Limits
 from spaseq.memory import collection_paused
 from spaseq.options import StageOptions
 from spaseq.plan.evaluators import limits
@@ -39,14 +36,14 @@ from spaseq.stages.answer_filters import AnswerFilters, Answering
 from spaseq.stages.canonical_rows import CanonicalRows
 from spaseq.stages.columnar_answers import MOST_BYTES, ColumnarAnswers, can_be_columns
 from spaseq.stages.hopeless_rows import LeftOutRows
-from spaseq.stages.machine_of_plan import machine_of, waiting_limit
+from spaseq.stages.machine_of_plan import expressions_of, machine_of, waiting_limit
+from spaseq.stages.rare_operators import changing_of, partial_of, windows_of
 from spaseq.stages.sorting import ReorderBuffer
 from spaseq.stateful import Stateful
 from spaseq.storage.safe_pickles import BROKEN
 
 if TYPE_CHECKING:
     from spaseq.stages.changing_knowledge import ChangingKnowledge
-    from spaseq.stages.partial_stage import PartialStage
     from spaseq.windows.window_operator import WindowOperator
 
 EVER = 2**63 - 1
@@ -95,9 +92,9 @@ class SequenceStage(Stateful):
         filters: Callable[[int | None], Answering] | None = None,
     ) -> None:
         self._plan, self._on_bad, self._limits = plan, on_bad, options.limits
-        self._calls = any(calls_functions(expr) for expr in _expressions(plan))
+        self._calls = any(calls_functions(expr) for expr in expressions_of(plan))
         known = KnowledgeBase.empty() if knowledge is None else knowledge
-        self._windows = _windows(plan, known, on_bad, options.limits)
+        self._windows = windows_of(plan, known, on_bad, options.limits)
         window_of = None if self._windows is None else self._windows.graphs.event_of
         self._correlated = CorrelatedEvaluator(plan, known, on_bad, options.limits, window_of)
         limit, in_evaluator = options.limit_per_event, limits(plan)
@@ -113,8 +110,8 @@ class SequenceStage(Stateful):
             ColumnarAnswers(plan, self._machine) if can_be_columns(plan, limit) else None
         )
         self.left_out = LeftOutRows(plan, self._machine, self._sequencer, self._limit)
-        self._partial = _partial(plan, self._correlated.solve)
-        self._changing = _changing(plan, known, on_bad, options.limits)
+        self._partial = partial_of(plan, self._correlated.solve)
+        self._changing = changing_of(plan, known, on_bad, options.limits)
         if self._changing is not None:
             self._use_in_windows(known)
         possible: tuple[RowOperator | None, ...] = (
@@ -475,46 +472,3 @@ class SequenceStage(Stateful):
             self._limit.room = -1  # unknown: partial matches are counted next
             for member, time, k, count in excesses:
                 self._limit.exceeded[member] = Excess((time, k), count)
-
-
-# Few queries need the imports of these functions.
-
-
-def _windows(
-    plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad, limits: Limits
-) -> WindowOperator | None:
-    if not plan.inputs.windows:
-        return None
-    from spaseq.windows.window_operator import WindowOperator
-
-    return WindowOperator(plan, knowledge, on_bad, limits)
-
-
-def _partial(plan: QueryPlan, solve: CorrelatedSolver) -> PartialStage | None:
-    if not plan.levels:
-        return None
-    from spaseq.stages.partial_stage import PartialStage
-
-    return PartialStage(plan, solve)
-
-
-def _changing(
-    plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad, limits: Limits
-) -> ChangingKnowledge | None:
-    if plan.changing is None:
-        return None
-    from spaseq.stages.changing_knowledge import ChangingKnowledge
-
-    return ChangingKnowledge(plan, knowledge, on_bad, limits)
-
-
-def _expressions(plan: QueryPlan) -> Iterator[ast.Expr]:
-    """The expressions that stage 2 evaluates."""
-    for gpm in plan.patterns.gpms:
-        yield from gpm.conditions
-        if gpm.correlation is not None:
-            yield from (expr for _, expr in gpm.correlation.parameters)
-    if plan.answers.having is not None:
-        yield plan.answers.having
-    yield from (item.expr for item in plan.answers.projection if item.expr is not None)
-    yield from (variable.expr for variable in plan.answers.computed)

@@ -11,8 +11,9 @@ from spaseq.automaton.program.nfa import Acceptance, Edge, Program
 from spaseq.automaton.program.outer_steps import OuterNegation, outer_negations
 from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.automaton.registers.compiled.judged_matches import JudgedMatches
-from spaseq.automaton.registers.compiled.run_state import RunState, WaitingPath
+from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import RunTables
+from spaseq.automaton.registers.compiled.stored_runs import WaitingPath
 from spaseq.automaton.registers.compiled.waiting_candidates import WaitingCandidate
 from spaseq.automaton.registers.loop_tests import without_greedy_ends
 from spaseq.automaton.registers.python.register_evaluator import (
