@@ -16,7 +16,8 @@ from typing import Any
 
 import h11
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from spaseq.errors import InputError, UsageError
@@ -154,7 +155,7 @@ def server_of(
     """A server for an application."""
     cert, key = tls or (None, None)
     config = uvicorn.Config(
-        app,
+        _answering_the_last(app),
         http=ImpatientProtocol,
         ws="none",
         lifespan="off",
@@ -169,6 +170,28 @@ def server_of(
         ssl_keyfile=None if key is None else str(key),
     )
     return HttpServer(config, on_stop, on_drained)
+
+
+def _answering_the_last(app: ASGIApp) -> ASGIApp:
+    """An application that answers 503 to requests that the end of the server cancels."""
+
+    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+        has_begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await app(scope, receive, noted)
+        except asyncio.CancelledError:
+            if has_begun:
+                raise
+            answer = {"error": "the server stops", "hint": "try again later"}
+            await JSONResponse(answer, 503, {"Retry-After": "1"})(scope, receive, send)
+
+    return answered
 
 
 @contextlib.contextmanager

@@ -1,18 +1,21 @@
-"""A server that reads its state for long answers that it starts."""
+"""A server that reads its state for long answers that it starts, and at its end that it stops."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import httpx
+from starlette.types import Receive, Scope, Send
 
 from spaseq.runtime.live.standing_run import StandingRun
-from spaseq.serve import server
+from spaseq.serve import http_server, server
 from spaseq.serve.assembly import parts_of
 from spaseq.serve.configuration import read_configuration
 from spaseq.serve.http_server import bound_socket, url_of
@@ -67,3 +70,28 @@ def test_requests_wait_while_a_short_start_lasts(tmp_path: Path) -> None:
     with starting(tmp_path, read) as http:
         threading.Timer(0.3, read.set).start()
         assert post(http).json()["accepted"] == 1
+
+
+def test_a_request_that_outlasts_the_server_is_answered() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    async def endless(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.set()
+        await asyncio.sleep(60)
+
+    listening = bound_socket("127.0.0.1:0")
+    with mock.patch.object(http_server, "_LAST_S", 0.1):
+        stopped = http_server.server_of(endless, None, lambda: None, ended.set)
+    serving = threading.Thread(
+        target=lambda: asyncio.run(stopped.serve(sockets=[listening])), daemon=True
+    )
+    serving.start()
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(httpx.get, url_of(listening, False), timeout=30)
+        assert begun.wait(30)
+        stopped.stop()
+        answer = asked.result()
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert answer.json()["error"] == "the server stops"
+    assert ended.wait(30)
+    serving.join(30)
