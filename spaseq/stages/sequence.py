@@ -81,7 +81,7 @@ class SequenceStage(Stateful):
     the limit to apply. `left_out` are rows that the evaluator need not see.
     """
 
-    STATE = ("_sequencer", "_buffer", "_filters", "_partial", "_changing", "_windows", "_excesses")
+    STATE = ("_sequencer", "_filters", "_partial", "_changing", "_windows", "_excesses")
 
     def __init__(
         self,
@@ -433,7 +433,8 @@ class SequenceStage(Stateful):
         if self._events:
             self._buffer.push(self._columns_of(self._events))
             self._events.clear()
-        state = [each.compact() for each in rows], *super().snapshot()
+        waiting = [each.compact() for each in (*rows, *self._buffer.batches())]
+        state = waiting, *super().snapshot()
         head = state_pickles.STATE_VERSION, self._plan.signature.fingerprint
         return state_pickles.dumps(head, state, self._machine)
 
@@ -452,10 +453,10 @@ class SequenceStage(Stateful):
         try:
             pickled = state_pickles.StatePickle(snapshot)
             pickled.check_head(self._plan)
-            rows, *state = pickled.state(self._machine)
+            waiting, *state = pickled.state(self._machine)
             super().restore(state)
-            for each in (*rows, *self._buffer.take_all()):
-                self._buffer.push(each)
+            for rows in waiting:
+                self._buffer.push(rows)
         except BROKEN as error:
             raise state_pickles.damaged(self._plan, error) from error
 

@@ -28,7 +28,6 @@ from spaseq.rdf.columns.event_batch import NO_NAMES, WHOLE, NameForm, common_for
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch, SolutionCodec
 from spaseq.rdf.columns.solution_columns import SolutionColumns
 from spaseq.scratch import ScratchDirectory
-from spaseq.stateful import Stateful
 
 BATCH_BYTES = 4096
 """Approximate memory of a batch beside its columns, in bytes."""
@@ -341,10 +340,8 @@ def _read_on(head: _Head, safe: int) -> list[SolutionBatch]:
     return due
 
 
-class ReorderBuffer(Stateful):
+class ReorderBuffer:
     """Takes rows in any order of time; returns the rows up to a time."""
-
-    STATE = (("_batches", "_compact"),)
 
     def __init__(self, columns: SolutionColumns) -> None:
         self._columns = columns
@@ -391,7 +388,3 @@ class ReorderBuffer(Stateful):
                 later.append(batch.take(np.flatnonzero(~mask)))
         self._batches = later
         return SolutionBatch.concat(due, self._columns)
-
-    @property
-    def _compact(self) -> list[SolutionBatch]:
-        return [batch.compact() for batch in self._batches]

@@ -15,7 +15,7 @@ from spaseq.plan.query_plan import QueryPlan
 from spaseq.storage.checksums import sealed, unsealed
 from spaseq.storage.safe_pickles import SafePickler, SafeUnpickler, whole
 
-STATE_VERSION = 8
+STATE_VERSION = 9
 """Version of the state that a stage writes, and the only one that it reads."""
 
 STATE_CLASSES = frozenset(

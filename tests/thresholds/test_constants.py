@@ -47,7 +47,7 @@ EXCEPTIONS = {
         automaton/sets/compiled/compact_state.py:_FEW
         lift/solutions.py:_REMEMBERED rdf/lines/arenas.py:_ROWS""",
     "digits or bits that a number of a kind holds exactly": """
-        automaton/registers/compiled/accumulation.py:MOST lift/lane_forms.py:_MOST_DIGITS
+        automaton/registers/compiled/seen_kinds.py:MOST lift/lane_forms.py:_MOST_DIGITS
         lift/lane_forms.py:_MOST_EXACT lift/python_values.py:_MOST_BITS
         rdf/columns/solution_batch.py:_MOST rdf/kernels/shaped_lines.py:_MOST_DIGITS
         lift/row_groups.py:_MOST_EXACT rdf/kernels/literal_values.py:_MOST_DIGITS

@@ -12,9 +12,9 @@ from typing import NoReturn
 
 import pytest
 
-from spaseq.automaton.registers.compiled.accumulation import decides
 from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
 from spaseq.automaton.registers.compiled.run_state import RunState
+from spaseq.automaton.registers.compiled.seen_kinds import decides
 from spaseq.compile import CompileOptions, compile_query
 from spaseq.errors import OtherStateError
 from spaseq.expr.doubles import double_of

@@ -31,7 +31,6 @@ from spaseq.automaton.batch.row_store import Interner, KeyNumbering
 from spaseq.automaton.batch.waiting_matches import closing_states
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.window import Counted
-from spaseq.automaton.registers.compiled.accumulation import Accumulation, SeenKinds
 from spaseq.automaton.registers.compiled.answers import AskedAnswers
 from spaseq.automaton.registers.compiled.asked_filters import with_asked
 from spaseq.automaton.registers.compiled.edge_tests import JOINED, Number
@@ -40,6 +39,7 @@ from spaseq.automaton.registers.compiled.joined_ids import JoinedIds
 from spaseq.automaton.registers.compiled.replayed_runs import ReplayedRuns
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
+from spaseq.automaton.registers.compiled.seen_kinds import SeenKinds
 from spaseq.automaton.registers.compiled.solution_numbers import SolutionNumbers
 from spaseq.automaton.run.event_rows import EventRows, GpmRow, known_double
 from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces, Wanted
@@ -87,7 +87,6 @@ class RunSequencer(Stateful):
         "_seen",
         "_ids",
         "_outer",
-        "_accumulation",
     )
 
     def __init__(self, machine: Machine) -> None:
@@ -117,10 +116,9 @@ class RunSequencer(Stateful):
         counted = window.events if isinstance(window, Counted) else -1
         self._runs = RunState(tables, self._answers, counted)
         self._frame = BatchFrame(machine.gpms, machine.partition, tables.key, window, tables.strict)
-        self._seen = SeenKinds(tables.compared)
-        self._accumulation = Accumulation(tables.accumulated)
+        self._seen = SeenKinds(tables.compared, tables.accumulated)
         self._accumulates = [
-            [(v, i) for i, v in enumerate(gpm.variables) if v in self._accumulation.variables]
+            [(v, i) for i, v in enumerate(gpm.variables) if v in self._seen.variables]
             for gpm in (*machine.gpms, GpmColumns(()))  # BARE last
         ]
         self._numbers = SolutionNumbers(
@@ -173,7 +171,7 @@ class RunSequencer(Stateful):
         numbers = self._numbers.of_events(rows, kinds)
         if kinds and self._check_kinds(kinds):
             return self.run_events(events, watermark)
-        if self._accumulation.numbers and not self._accumulation.holds_of(
+        if self._seen.accumulated and not self._seen.holds_of(
             self._accumulated(events), self._totals
         ):
             self._hand_over()
@@ -215,7 +213,7 @@ class RunSequencer(Stateful):
         """Hand over to the evaluator in Python if float64 is not exact for these rows."""
         while self._check_kinds(self._numbers.kinds(rows)):
             pass
-        if self._accumulation.numbers and not self._accumulation.holds(rows, self._totals):
+        if self._seen.accumulated and not self._seen.holds(rows, self._totals):
             self._hand_over()
 
     def _check_kinds(self, kinds: Mapping[str, set[int]]) -> bool:

@@ -1,4 +1,4 @@
-"""Whether float64 registers accumulate SUM, MIN and MAX of repetitions as SPARQL does.
+"""Whether float64 compares numbers and accumulates SUM, MIN and MAX as SPARQL does.
 
 A sum of xsd:double is a sum in float64, in the same order. A sum of whole numbers is exact up to
 2^53. Other sums round differently. MIN and MAX need numbers that float64 orders.
@@ -33,17 +33,36 @@ def decides(operator: str, left: int, right: int) -> bool:
     return {left, right} <= {EXACT, SHORT} or left == right == FLOAT
 
 
+MOST = 2.0**53
+"""Below it float64 represents all whole numbers; a sum that reaches it may be rounded."""
+
+Totals: TypeAlias = Callable[[Number], Float64s]
+"""The numbers that runs have accumulated."""
+
+
 class SeenKinds(Stateful):
-    """The kinds of terms that each compared number has had so far."""
+    """The kinds of terms that each number has had so far.
 
-    STATE = ("kinds",)
+    Attributes:
+        numbers: the numbers that are compared.
+        kinds: their kinds, by name.
+        accumulated: the numbers that registers accumulate.
+        variables: their variables.
+    """
 
-    __slots__ = ("_compared", "kinds", "numbers")
+    STATE = ("kinds", "_added", "_largest")
 
-    def __init__(self, compared: EdgeTests) -> None:
-        self._compared = compared
+    __slots__ = ("_added", "_compared", "_largest", "accumulated", "kinds", "numbers", "variables")
+
+    def __init__(self, compared: EdgeTests, accumulated: Sequence[Number]) -> None:
+        self._compared, self.accumulated = compared, tuple(accumulated)
         self.numbers = tuple(dict.fromkeys(n for t in compared for n in (t.left, t.right)))
         self.kinds: dict[str, set[int]] = {n.name: set() for n in self.numbers}
+        self.variables = frozenset(n.variable for n in accumulated)
+        self._added: dict[str, set[int]] = {v: set() for v in self.variables}  # kinds
+        self._largest = dict.fromkeys(self.variables, 0.0)  # bounds of sums of whole numbers
+
+    # --- compared numbers -------------------------------------------------------------------------
 
     def add(self, kinds: Mapping[str, set[int]]) -> bool:
         """Add kinds of bound terms by the name of a number; return whether float64 still decides
@@ -68,29 +87,10 @@ class SeenKinds(Stateful):
             return False
         return all(decides(test.operator, one, other) for one, other in product(left, right))
 
-
-MOST = 2.0**53
-"""Below it float64 represents all whole numbers; a sum that reaches it may be rounded."""
-
-Totals: TypeAlias = Callable[[Number], Float64s]
-"""The numbers that runs have accumulated."""
-
-
-class Accumulation(Stateful):
-    """Watches the numbers that registers accumulate."""
-
-    STATE = ("_kinds", "_largest")
-
-    __slots__ = ("_kinds", "_largest", "numbers", "variables")
-
-    def __init__(self, numbers: Sequence[Number]) -> None:
-        self.numbers = tuple(numbers)
-        self.variables = frozenset(n.variable for n in numbers)
-        self._kinds: dict[str, set[int]] = {v: set() for v in self.variables}
-        self._largest = dict.fromkeys(self.variables, 0.0)  # bounds of sums of whole numbers
+    # --- accumulated numbers ----------------------------------------------------------------------
 
     def holds(self, rows: SolutionBatch, totals: Totals) -> bool:
-        """Whether float64 still suffices after the rows of a batch."""
+        """Whether float64 still suffices to accumulate after the rows of a batch."""
         columns = {}
         for variable in self.variables:
             bound = rows.values[variable].codes >= 0
@@ -110,9 +110,9 @@ class Accumulation(Stateful):
 
     def _holds(self, columns: dict[str, tuple[Float64s, Int8s]], totals: Totals) -> bool:
         for variable, (values, kinds) in columns.items():
-            seen = self._kinds[variable]
+            seen = self._added[variable]
             seen |= set(np.flatnonzero(np.bincount(kinds)).tolist())
-            for number in self.numbers:
+            for number in self.accumulated:
                 if number.variable != variable:
                     continue
                 if number.running == "SUM":
