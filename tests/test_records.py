@@ -188,3 +188,20 @@ def test_a_record_within_itself_is_shown() -> None:
     pair = Pair(inner)
     inner.append(pair)
     assert repr(pair) == "Pair(x=[...], y=2)"
+
+
+def test_a_class_has_its_signature_before_its_first_record() -> None:
+    @record
+    class Point:
+        x: int
+        y: int = 0
+
+    class Named(Point):
+        def __init__(self, name: str) -> None:
+            super().__init__(1)
+            self.name = name
+
+    assert str(signature(Point)) == "(x: 'int', y: 'int' = 0)"
+    assert str(signature(Named)) == "(name: 'str') -> None"
+    assert (Named("a").x, Named("a").y, Point(2, y=3).y) == (1, 0, 3)
+    assert signature(Point).parameters.keys() == {"x", "y"}

@@ -214,7 +214,8 @@ def graphs_of(answers: AnswerBatch, template: Template, query: str) -> GraphBatc
     """The answers of the query with this name whose graphs have a triple; see `constructed`."""
     blank = [name for name in template.variables if is_reserved(name)]
     keys = _keys(query, answers) if blank else None
-    labels = {name: TermColumn.of([label_of(key, name) for key in keys or ()]) for name in blank}
+    texts = [] if keys is None else keys.to_pylist()
+    labels = {name: TermColumn.of([label_of(key, name) for key in texts]) for name in blank}
     triples: list[TripleColumns] = []
     for pattern in template.triples:
         s, p, o = (
@@ -231,10 +232,10 @@ def graphs_of(answers: AnswerBatch, template: Template, query: str) -> GraphBatc
     if len(rows) < len(answers):
         answers, kept = answers.take(rows), kept[:, rows]
         triples = [(s.take(rows), p.take(rows), o.take(rows)) for s, p, o in triples]
-        keys = None if keys is None else [keys[row] for row in rows.tolist()]
+        keys = None if keys is None else keys.take(pa.array(rows))
     if keys is None:
         keys = _keys(query, answers)
-    events = text_array([event_iri(template.stream, key) for key in keys])
+    events = joined([event_iri(template.stream, ""), keys], len(answers))
     return GraphBatch(answers, events, triples, kept)
 
 
@@ -252,15 +253,19 @@ def _are_equal(first: TripleColumns, second: TripleColumns) -> Bools:
 
 # --- keys -----------------------------------------------------------------------------------------
 
+_DIGEST = 16  # bytes
 
-def _keys(query: str, answers: AnswerBatch) -> list[str]:
+
+def _keys(query: str, answers: AnswerBatch) -> TextArray:
     """A text that is unique to each answer of the query with this name; see `construct.key_of`."""
-    begin, (data, ends) = f"{query}\0".encode(), bytes_of(_order_keys(answers))
-    text, places = data.tobytes(), ends.tolist()
-    return [
-        blake2b(begin + text[first:last], digest_size=16).hexdigest()
-        for first, last in pairwise(places)
-    ]
+    data, ends = bytes_of(_order_keys(answers))
+    begun = blake2b(f"{query}\0".encode(), digest_size=_DIGEST)
+    text, digests = data.tobytes(), []
+    for first, last in pairwise(ends.tolist()):
+        digest = begun.copy()
+        digest.update(text[first:last])
+        digests.append(digest.digest())
+    return _in_hexadecimal(b"".join(digests), _DIGEST)
 
 
 def _order_keys(answers: AnswerBatch) -> TextArray:
@@ -294,6 +299,10 @@ def _hexadecimal(time: Int64s, k: Int32s) -> TextArray:
     digits = np.empty(len(time), [("time", ">u8"), ("k", ">u4")])
     digits["time"] = time.astype(np.uint64) + np.uint64(2**63)
     digits["k"] = k
-    ends = 24 * np.arange(len(time) + 1)
-    text = digits.tobytes().hex().encode()
-    return pa.LargeStringArray.from_buffers(len(time), pa.py_buffer(ends), pa.py_buffer(text))
+    return _in_hexadecimal(digits.tobytes(), digits.itemsize)
+
+
+def _in_hexadecimal(data: bytes, size: int) -> TextArray:
+    """The digits of each `size` bytes."""
+    ends, text = np.arange(0, 2 * len(data) + 1, 2 * size), data.hex().encode()
+    return pa.LargeStringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(text))

@@ -18,7 +18,6 @@ import sys
 import tempfile
 from functools import cache
 from hashlib import blake2b
-from importlib.metadata import version
 from pathlib import Path
 
 from spaseq.compiled import mode
@@ -46,6 +45,8 @@ def has_kernels() -> bool:
 
 def all_compiled() -> Path:
     """The file that says that all kernels have been compiled, by this Python and numba."""
+    from importlib.metadata import version  # numba imports it, too
+
     known = sources_digest(), sys.implementation.cache_tag, version("numba")
     return Path(choose_cache_directory()) / "-".join(("all", *known))
 
@@ -74,8 +75,13 @@ def _temporary_directory() -> Path:
 
 def kernel_sources() -> list[Path]:
     """The source files in all `kernels` folders, at any depth, and in `spaseq.compiled`."""
-    compiled = (_PACKAGE / "compiled").glob("*.py")
-    return sorted([*compiled, *_PACKAGE.glob("**/kernels/**/*.py")])
+    found = list[Path]()
+    for folder, inner, names in os.walk(_PACKAGE):  # twice as fast as `glob`
+        inner[:] = [name for name in inner if name != "__pycache__"]
+        place = Path(folder)
+        if place == _PACKAGE / "compiled" or "kernels" in place.relative_to(_PACKAGE).parts:
+            found += [place / name for name in names if name.endswith(".py")]
+    return sorted(found)
 
 
 @cache

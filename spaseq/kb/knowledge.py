@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +20,15 @@ from spaseq import thresholds
 from spaseq.algebra.joined_texts import bytes_of
 from spaseq.compiled.arrays import Int32s, Int64s
 from spaseq.errors import InputError
-from spaseq.kb.endpoint import EndpointAnswers
 from spaseq.kb.kernels.search import find_hashed, find_sorted, hash_slots
 from spaseq.options import ServiceOptions
 from spaseq.rdf.columns.solution_batch import row_order
 from spaseq.rdf.columns.term_columns import TextArray, text_array
 from spaseq.rdf.columns.term_tables import ABSENT, ExtendedTerms, TermsSoFar, TermTable, encoded
 from spaseq.storage.checksums import Damaged, append_checksums, checked_size
+
+if TYPE_CHECKING:
+    from spaseq.kb.endpoint import EndpointAnswers
 
 FORMAT = b"spaseq-kb-3"
 """Name and version of the file format."""

@@ -8,6 +8,7 @@ with SILENT, one that binds nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from spaseq.compiled.arrays import Indices, Int64s
 from spaseq.errors import RunError
 from spaseq.gpm.solutions.lazy_columns import Lexicon, encoded
 from spaseq.gpm.solutions.solutions import Solutions, none
-from spaseq.kb.endpoint import Answered, AnswerRow, CachedAnswers, EndpointAnswers
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.service_address import AllowedHosts, ServiceFailure
 from spaseq.message_text import public_address
@@ -29,6 +29,9 @@ from spaseq.rdf.columns.solution_batch import grouped_rows
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.rdf.schema import Schema
 from spaseq.records import record
+
+if TYPE_CHECKING:
+    from spaseq.kb.endpoint import Answered, AnswerRow, EndpointAnswers
 
 _NUMBER = "spaseq__row"
 
@@ -207,6 +210,8 @@ class Services:
 
 def services_of(knowledge: KnowledgeBase) -> Services:
     """Sends requests to the endpoints of a knowledge base."""
+    from spaseq.kb.endpoint import CachedAnswers  # loads the HTTP library
+
     answers = knowledge.asked or CachedAnswers(knowledge.services)
     return Services(knowledge.addresses, knowledge.services, answers)
 
