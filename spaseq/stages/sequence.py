@@ -17,7 +17,7 @@ from spaseq.automaton.batch.match_builder import TooManyMatches
 from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.run.event_rows import EventRows, batch_of
 from spaseq.automaton.run.live_states import LiveStates, Wanted
-from spaseq.automaton.run.waiting_limit import Excess, Member, WaitingLimit
+from spaseq.automaton.run.waiting_limit import Excess, Member
 from spaseq.automaton.sequencer import sequencer
 from spaseq.budget import Budget, spending
 from spaseq.expr.env import ExpressionError
@@ -174,15 +174,10 @@ class SequenceStage(Stateful):
 
         An expression that exceeds a limit is an error, as in SPARQL, and reported to `on_bad`.
         """
-        if self._limit is not None:
-            return self._limited(self._limit, watermark, ahead)
-        return self._budgeted(watermark, ahead)
-
-    def _limited(self, limit: WaitingLimit, watermark: int, ahead: bool) -> Sequence[Answer]:
-        """The answers that end before the waiting partial matches exceed the limit; then none
-        follow.
-        """
-        if limit.is_over:
+        limit = self._limit
+        if limit is None:
+            return self._budgeted(watermark, ahead)
+        if limit.is_over:  # no answers follow those before the instant
             self._buffer.take_all()
             self._events.clear()
             return []
@@ -229,24 +224,30 @@ class SequenceStage(Stateful):
 
     def _evaluated(self, watermark: int, ahead: bool) -> Sequence[Answer]:
         """As `_advanced`, with the present knowledge base."""
-        until = EVER if ahead else watermark
-        if self._windows is not None:
-            return self._through_windows(self._windows, watermark, until)
+        until, windows = EVER if ahead else watermark, self._windows
+        if windows is not None and windows.has_tied_instants and not self._is_closing:
+            until = watermark
         events: Sequence[EventRows] = [e for e in self._events if e.time <= until]
         if len(events) == len(self._events):
             self._events.clear()
         elif events:
             self._events = [e for e in self._events if e.time > until]
-        if not self._buffer and len(events) <= thresholds.current.single_events:
+        few = len(events) <= thresholds.current.single_events
+        if windows is None and few and not self._buffer:
             for operator in self._operators:
                 events = operator.events(events, watermark)
             return self._filters.answers(self._sequencer.run_events(events, watermark))
         if events:
             self._buffer.push(self._columns_of(events))
-        rows = self._buffer.due(until)
+        rows, changing = self._buffer.due(until), self._changing
         with collection_paused():
-            if self._changing is not None:
-                return self._matched(self._changing, rows, watermark)
+            if windows is not None:
+                reached = int(rows.time.max(initial=watermark))
+                if changing is not None:
+                    return self._with_changes(windows, changing, rows, reached)
+                rows = windows.advance(rows, reached)
+            elif changing is not None:
+                return self._matched(changing, rows, watermark)
             return self._taken(rows, watermark)
 
     def _matched(
@@ -267,21 +268,6 @@ class SequenceStage(Stateful):
         for operator in self._operators:
             rows = operator.rows(rows, watermark)
         return self._answers(rows, watermark)
-
-    def _through_windows(
-        self, windows: WindowOperator, watermark: int, until: int
-    ) -> Sequence[Answer]:
-        if self._events:
-            self._buffer.push(self._columns_of(self._events))
-            self._events.clear()
-        if windows.has_tied_instants and not self._is_closing:
-            until = watermark
-        rows = self._buffer.due(until)
-        reached = max(watermark, int(rows.time.max())) if len(rows) else watermark
-        with collection_paused():
-            if self._changing is not None:
-                return self._with_changes(windows, self._changing, rows, reached)
-            return self._taken(windows.advance(rows, reached), watermark)
 
     def _with_changes(
         self, windows: WindowOperator, changing: ChangingKnowledge, rows: SolutionBatch, until: int
