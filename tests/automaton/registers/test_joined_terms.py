@@ -12,8 +12,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from spaseq.automaton.registers.compiled.equal_terms import EqualTerms
 from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
+from spaseq.automaton.registers.compiled.shared_ids import EqualTerms
 from spaseq.expr.env import ExpressionError
 from spaseq.expr.operators import equal
 from spaseq.expr.values import decode

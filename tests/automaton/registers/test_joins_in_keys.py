@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
-from spaseq.automaton.registers.compiled.joined_ids import JoinedIds
 from spaseq.automaton.registers.compiled.run_sequencer import RunSequencer
+from spaseq.automaton.registers.compiled.shared_ids import JoinedIds
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.terms.term import XSD
 from spaseq.stages.sequence import SequenceStage

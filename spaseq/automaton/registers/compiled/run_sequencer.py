@@ -34,12 +34,11 @@ from spaseq.automaton.program.window import Counted
 from spaseq.automaton.registers.compiled.answers import AskedAnswers
 from spaseq.automaton.registers.compiled.asked_filters import with_asked
 from spaseq.automaton.registers.compiled.edge_tests import JOINED, Number
-from spaseq.automaton.registers.compiled.equal_terms import EqualTerms
-from spaseq.automaton.registers.compiled.joined_ids import JoinedIds
 from spaseq.automaton.registers.compiled.replayed_runs import ReplayedRuns
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
 from spaseq.automaton.registers.compiled.seen_kinds import SeenKinds
+from spaseq.automaton.registers.compiled.shared_ids import EqualTerms, JoinedIds
 from spaseq.automaton.registers.compiled.solution_numbers import SolutionNumbers
 from spaseq.automaton.run.event_rows import EventRows, GpmRow, known_double
 from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces, Wanted

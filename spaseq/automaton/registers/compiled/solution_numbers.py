@@ -13,8 +13,8 @@ from spaseq.automaton.batch.row_store import Interner
 from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.automaton.registers.compiled.formulas import Formula
-from spaseq.automaton.registers.compiled.joined_ids import JoinedIds
 from spaseq.automaton.registers.compiled.seen_kinds import SeenKinds
+from spaseq.automaton.registers.compiled.shared_ids import JoinedIds
 from spaseq.automaton.run.event_rows import GpmRow, known_double
 from spaseq.compiled.arrays import Float64s, Int32s, Int64s
 from spaseq.expr.compile import Options

@@ -1,11 +1,35 @@
-"""Ids of terms such that terms that are equal in the sense of `=` have the same id."""
+"""Ids that runs and solutions share: of terms that `=` may hold for, and of a slot and a number."""
 
 from __future__ import annotations
 
-from spaseq.automaton.batch.row_store import Interner, Key
+import numpy as np
+
+from spaseq import thresholds
+from spaseq.automaton.batch.row_store import Interner, Key, KeyNumbering
+from spaseq.compiled.arrays import Float64s, Int32s
 from spaseq.expr.numbers import is_number
 from spaseq.expr.temporal import Duration, Moment
 from spaseq.expr.values import TripleTermValue, decode
+
+
+class JoinedIds(KeyNumbering[tuple[int, float]]):
+    """Numbers pairs of a slot and a number: a value, or the id of a term."""
+
+    __slots__ = ()
+
+    def of_rows(self, slot: Int32s, number: Float64s) -> Float64s:
+        """[n] the ids of the slots [n] with the numbers [n]; NaN where the number is NaN."""
+        if len(number) <= thresholds.current.few_rows:
+            pairs = zip(slot.tolist(), number.tolist(), strict=True)
+            return np.array([self.number(p) if p[1] == p[1] else np.nan for p in pairs], np.float64)
+        ids, known = np.full(len(number), np.nan), np.flatnonzero(~np.isnan(number))
+        values, value = np.unique(number[known], return_inverse=True)
+        pair = slot[known] * np.int64(len(values)) + value
+        distinct, place = np.unique(pair, return_inverse=True)
+        slots, value = np.divmod(distinct, len(values))
+        keys = [*zip(slots.tolist(), values[value].tolist(), strict=True)]
+        ids[known] = np.array(self._of_keys(keys), np.float64)[place]
+        return ids
 
 
 class EqualTerms(Interner):
