@@ -82,7 +82,7 @@ class Number:
     to it. A `constant` is `plus`. For a candidate of a bracket behind `;`, `begin` is the first row
     of its first instant, and `earliest` is the same row of the earliest complete candidate of a
     bracket behind the run. The number of a `slot` is the slot. An `equal` number by term is an id
-    that all variables share, and all terms that `=` may hold for (see `equal_terms`). A `joined`
+    that all variables share, and all terms that `=` may hold for (see `EqualTerms`). A `joined`
     number is the id of the slot and another number of the solution: a value, the id of a term, or
     an `equal` number.
     """
