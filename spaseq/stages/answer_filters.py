@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -32,31 +32,8 @@ from spaseq.stateful import Parts, Stateful
 MatchedAnswer: TypeAlias = tuple[SequenceMatch, Answer]
 """An answer with its match."""
 
-
-class Answering(Protocol):
-    """Makes answers of the matches that a sequence stage finds."""
-
-    @property
-    def name(self) -> str:
-        """The name of the query."""
-
-    @property
-    def suppressed(self) -> int:
-        """Number of answers beyond the limit so far."""
-
-    @property
-    def muted(self) -> Mapping[str, int]:
-        """Number of answers that MUTE has left out so far, by the title of the query."""
-
-    def answers(self, matches: Iterable[SequenceMatch]) -> list[Answer]:
-        """The answers for the matches of one watermark step."""
-
-    def of_columns(self, answers: AnswerBatch) -> Sequence[Answer]:
-        """The answers of such a step, in columns, if each of its matches is an answer."""
-
-    @property
-    def too_many(self) -> Callable[[int], RunError]:
-        """Makes the error for too many answers, given the events of the last answer."""
+Answering: TypeAlias = "AnswerFilters | MemberAnswers"
+"""Makes answers of the matches that a sequence stage finds."""
 
 
 class AnswerFilters(Stateful):

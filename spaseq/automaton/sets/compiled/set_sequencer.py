@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -34,10 +34,14 @@ from spaseq.automaton.sets.compiled.maximal_matches import MaximalMatches
 from spaseq.automaton.sets.compiled.set_nodes import FIRST, ROOT, SetNodes
 from spaseq.automaton.sets.python.conjunctions import DONE, NOT_BEGUN, Letters
 from spaseq.automaton.sets.python.expand import BracketName, WaitName, Waits
-from spaseq.compiled.arrays import Bools, Indices, Int64s
+from spaseq.compiled.arrays import Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.columns.term_columns import distinct
 from spaseq.stateful import Stateful
+
+if TYPE_CHECKING:
+    from spaseq.automaton.sets.compiled.chain_state import ChainState
+    from spaseq.automaton.sets.compiled.compact_state import CompactState
 
 
 def states_of(waits: Waits, name: WaitName, places: StatePlaces) -> Iterator[StateKey]:
@@ -61,38 +65,8 @@ def states_of(waits: Waits, name: WaitName, places: StatePlaces) -> Iterator[Sta
 T = TypeVar("T")
 
 
-class SetState(Protocol):
-    """The partial matches of all slots, for one of the two kernels."""
-
-    nodes: SetNodes
-    strict: bool
-
-    @property
-    def waits(self) -> Waits:
-        """The waits of the sequence."""
-
-    def grow(self, slots: int) -> None:
-        """Make room for the slots below `slots`."""
-
-    def advance(self, rows: OrderedRows, pace: Pace | None = None) -> Int64s:
-        """Process rows; returns the roots [R, 2] of the matches that end, as (node, row)."""
-
-    def idle(self, floor: int) -> Bools:
-        """By slot: whether it has no partial match in the window that begins at `floor`."""
-
-    def release(self, slots: Indices) -> None:
-        """Clear idle slots, which will stand for other keys."""
-
-    def live(self, floor: int, slots: Int64s | None = None) -> list[tuple[Iterable[WaitName], int]]:
-        """The waits of partial matches in the window that begins at `floor`, and their number.
-
-        `slots` None: in all slots.
-        """
-
-    def alive(self, floor: int) -> Int64s:
-        """By slot: number of sets of partial matches that wait in the window that begins at
-        `floor`.
-        """
+SetState: TypeAlias = "ChainState | CompactState"
+"""The partial matches of all slots, for one of the two kernels."""
 
 
 class SetSequencer(Stateful):
