@@ -26,11 +26,11 @@ from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces, 
 from spaseq.automaton.run.machine import Machine
 from spaseq.automaton.run.matches import (
     PartitionKey,
+    PartitionMatch,
     SequenceMatch,
     SolutionReader,
     match_of,
 )
-from spaseq.automaton.run.partition_match import PartitionMatch
 from spaseq.automaton.run.runs import Row, Run
 from spaseq.automaton.run.waiting_limit import Member, WaitingLimit
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch

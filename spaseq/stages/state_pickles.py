@@ -30,7 +30,7 @@ STATE_CLASSES = frozenset(
         ("spaseq.automaton.run.after_match", "AfterMatchFilter"),
         ("spaseq.automaton.run.after_match", "MutingFilter"),
         ("spaseq.automaton.run.arena", "Arena"),
-        ("spaseq.automaton.run.partition_match", "PartitionMatch"),
+        ("spaseq.automaton.run.matches", "PartitionMatch"),
         ("spaseq.automaton.run.runs", "BracketFrame"),
         ("spaseq.automaton.run.runs", "Candidate"),
         ("spaseq.automaton.run.runs", "Captured"),

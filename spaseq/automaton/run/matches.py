@@ -8,19 +8,46 @@ answer stage projects that to an `Answer`, which has only the parts that SELECT 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import repeat
 from operator import itemgetter
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from spaseq.algebra.answers import TraceItem
+from spaseq.algebra.answers import Instant, TraceItem
 from spaseq.automaton.run.event_rows import GpmRow
 from spaseq.automaton.run.machine import Machine
+from spaseq.automaton.run.runs import Duty, Row
 from spaseq.compiled.arrays import Indices
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.records import record
+
+RowsByGpm: TypeAlias = Mapping[int, list[Row]]
+"""The solutions of one instant, by GPM index."""
+
+NO_VALUES: Mapping[str, Any] = {}
+
+
+@dataclass(slots=True)
+class PartitionMatch:
+    """A complete match as the evaluator of one partition finds it, made of raw rows.
+
+    `singles` and `lists` hold the values of its variables if the evaluator knows them. Otherwise
+    the trace determines them, as the steps of one repetition do not join. If negations or greedy
+    loops in last place are still `pending`, the match waits for `close`, the close of its window.
+    """
+
+    first: Instant
+    last: Instant
+    origin: int  # measure of its first event
+    trace: tuple[tuple[int, Row], ...]  # (GPM index, row)
+    singles: Mapping[str, str] = field(default_factory=dict)
+    lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pending: tuple[Duty, ...] = ()
+    close: int | None = None
+
 
 T = TypeVar("T")
 

@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 from spaseq.errors import UsageError
 from spaseq.plan.query_plan import QueryPlan
-from spaseq.plan.rules.awaited_requests import awaited_requests
 from spaseq.plan.rules.kept_groups import kept_groups
 from spaseq.plan.rules.pattern_evaluation import (
+    awaited_requests,
     indexed_places,
     lazy_operands,
     rare_triples_first,
@@ -24,8 +24,7 @@ from spaseq.plan.rules.pattern_evaluation import (
 )
 from spaseq.plan.rules.pruned_columns import pruned_columns
 from spaseq.plan.rules.pushed_predicates import pushed_predicates
-from spaseq.plan.rules.query_families import query_families
-from spaseq.plan.rules.shared_runs import compiled_runs, shared_runs
+from spaseq.plan.rules.shared_runs import compiled_runs, query_families, shared_runs
 
 Rule: TypeAlias = Callable[[QueryPlan], QueryPlan]
 

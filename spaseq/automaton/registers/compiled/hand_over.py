@@ -22,8 +22,7 @@ from spaseq.automaton.registers.python.register_evaluator import (
 )
 from spaseq.automaton.run.event_rows import GpmRow
 from spaseq.automaton.run.machine import Machine
-from spaseq.automaton.run.matches import PartitionKey
-from spaseq.automaton.run.partition_match import PartitionMatch
+from spaseq.automaton.run.matches import PartitionKey, PartitionMatch
 from spaseq.automaton.run.runs import Candidate, Obligation, Rivals, Row
 
 

@@ -24,8 +24,7 @@ from spaseq.automaton.registers.compiled.run_tables import RunTables
 from spaseq.automaton.registers.python.event_history import EventHistory
 from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator
 from spaseq.automaton.run.machine import Machine
-from spaseq.automaton.run.matches import PartitionKey
-from spaseq.automaton.run.partition_match import PartitionMatch
+from spaseq.automaton.run.matches import PartitionKey, PartitionMatch
 from spaseq.automaton.run.runs import MeasuredInstant, Row
 from spaseq.compiled.arrays import Bytes, Float64s, Indices, Int64s
 from spaseq.rdf.columns.term_columns import distinct

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from spaseq.algebra.answers import Instant
 from spaseq.automaton.program.window import Window
-from spaseq.automaton.run.partition_match import PartitionMatch, RowsByGpm
+from spaseq.automaton.run.matches import PartitionMatch, RowsByGpm
 from spaseq.automaton.run.runs import MeasuredInstant, Obligation
 
 EventHistory: TypeAlias = list[tuple[Instant, MeasuredInstant, RowsByGpm]]

@@ -9,7 +9,7 @@ from spaseq.automaton.program.counters import Action
 from spaseq.automaton.registers.python.event_history import EventHistory, search_start
 from spaseq.automaton.registers.python.run_stepping import RunStepper, start_of
 from spaseq.automaton.run.machine import Machine
-from spaseq.automaton.run.partition_match import PartitionMatch
+from spaseq.automaton.run.matches import PartitionMatch
 from spaseq.automaton.run.runs import (
     Duty,
     LeftLoop,

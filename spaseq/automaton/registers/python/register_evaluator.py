@@ -21,7 +21,7 @@ from spaseq.automaton.registers.python.run_stepping import RunStepper, start_of
 from spaseq.automaton.run.arena import Arena
 from spaseq.automaton.run.live_states import StateKey, StatePlaces
 from spaseq.automaton.run.machine import Machine
-from spaseq.automaton.run.partition_match import PartitionMatch, RowsByGpm
+from spaseq.automaton.run.matches import PartitionMatch, RowsByGpm
 from spaseq.automaton.run.runs import (
     Candidate,
     Duty,

@@ -32,7 +32,7 @@ from spaseq.automaton.registers.python.brackets import (
 from spaseq.automaton.registers.python.event_history import EventHistory, between, replay
 from spaseq.automaton.registers.python.taking import Taker
 from spaseq.automaton.run.machine import Machine
-from spaseq.automaton.run.partition_match import NO_VALUES, RowsByGpm
+from spaseq.automaton.run.matches import NO_VALUES, RowsByGpm
 from spaseq.automaton.run.runs import (
     BracketFrame,
     Candidate,
