@@ -19,8 +19,7 @@ from spaseq.plan.checks import (
 )
 from spaseq.plan.levels import NoPartialMatches
 from spaseq.plan.planner import plan_query
-from spaseq.plan.planning_options import AS_USUAL, CompileOptions
-from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.query_plan import AS_USUAL, CompileOptions, QueryPlan
 from spaseq.plan.rules import known_rules
 from spaseq.plan.templates import QueryTemplates
 from spaseq.records import record

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import get_args
 
-from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.alternatives import inlined
 from spaseq.automaton.program.any_order import (
     NotContiguous,
@@ -20,7 +19,14 @@ from spaseq.automaton.program.any_order import (
     in_every_order,
 )
 from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import Automaton, BracketLabel, Label, Program, TakeLabel
+from spaseq.automaton.program.nfa import (
+    Automaton,
+    BracketLabel,
+    Label,
+    NoKernel,
+    Program,
+    TakeLabel,
+)
 from spaseq.automaton.program.outer_steps import NotChecked, has_outer_negations, outer_negations
 from spaseq.automaton.registers.compilable_runs import tested_program
 from spaseq.automaton.registers.tested_edges import TestedProgram

@@ -23,8 +23,7 @@ from spaseq.lang.shapes import QUERY, Constant, Shape, parameter, total
 from spaseq.lang.variables import is_made, rewritten, walk
 from spaseq.plan.pattern_plan import GpmPlan
 from spaseq.plan.planner import plan_as_written, signature, with_fingerprint
-from spaseq.plan.planning_options import CompileOptions
-from spaseq.plan.query_plan import EvaluatorName, QueryPlan, StageKey
+from spaseq.plan.query_plan import CompileOptions, EvaluatorName, QueryPlan, StageKey
 from spaseq.plan.rules import apply_rules
 from spaseq.plan.sequencing import sequence_window, with_gpms
 from spaseq.records import record

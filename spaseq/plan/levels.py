@@ -19,8 +19,8 @@ from spaseq.lang.scope import scopes
 from spaseq.lang.sequence import Chain, ChainStep, Link
 from spaseq.plan.pattern_plan import GpmPlan
 from spaseq.plan.query_plan import AfterMatch, AnswerPlan, Level, ProjectedVariable, QueryPlan
-from spaseq.plan.rules.pruned_columns import pruned_columns
 from spaseq.plan.rules.shared_runs import compiled_runs, shared_runs
+from spaseq.plan.rules.unread_parts import pruned_columns
 from spaseq.plan.sequencing import UNDECIDED, program_for
 
 _CHOICE = {

@@ -29,10 +29,11 @@ from spaseq.plan.gpm_plans import gpm_plans, membership_plans, window_plans, wit
 from spaseq.plan.late_binds import without_late_binds
 from spaseq.plan.levels import with_levels
 from spaseq.plan.pattern_plan import GpmPlan, Membership, WindowPlan
-from spaseq.plan.planning_options import AS_USUAL, CompileOptions
 from spaseq.plan.query_plan import (
+    AS_USUAL,
     AfterMatch,
     AnswerPlan,
+    CompileOptions,
     ComputedVariable,
     Identity,
     Inputs,

@@ -18,8 +18,7 @@ from spaseq.lang.shapes import Shape, Shaped
 from spaseq.lang.text_templates import TextTemplate, outline
 from spaseq.plan.pattern_plan import KeptGroups, PatternPlan
 from spaseq.plan.planner import plan_query, signature
-from spaseq.plan.planning_options import CompileOptions
-from spaseq.plan.query_plan import EvaluatorName, Identity, QueryPlan, SequencePlan
+from spaseq.plan.query_plan import CompileOptions, EvaluatorName, Identity, QueryPlan, SequencePlan
 from spaseq.plan.signatures import Signature
 from spaseq.records import record
 

@@ -14,8 +14,7 @@ from spaseq.api.queries import read_query
 from spaseq.compile import Checked, check_query
 from spaseq.errors import Diagnostic, QueryError, RunError, SpaseqError, UsageError
 from spaseq.lang.spelling import suggested
-from spaseq.plan.planning_options import CompileOptions
-from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.query_plan import CompileOptions, QueryPlan
 from spaseq.runtime.live.standing_run import StandingRun, UnknownQuery
 from spaseq.serve.history import BY_FILE, Audit, Versions, What
 from spaseq.storage.checksums import sync_directory, write_durably

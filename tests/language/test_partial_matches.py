@@ -19,7 +19,7 @@ from spaseq.errors import UsageError
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import FollowOptions
-from spaseq.plan.planning_options import CompileOptions
+from spaseq.plan.query_plan import CompileOptions
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.stream_options import StreamOptions

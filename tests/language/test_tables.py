@@ -19,8 +19,7 @@ from spaseq.compile import compile_query
 from spaseq.errors import UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.options import FollowOptions
-from spaseq.plan.planning_options import CompileOptions
-from spaseq.plan.query_plan import EvaluatorName
+from spaseq.plan.query_plan import CompileOptions, EvaluatorName
 from spaseq.rdf.inputs.stream_options import StreamOptions
 from spaseq.runtime import local
 from spaseq.runtime.job.job import Job

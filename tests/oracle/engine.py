@@ -25,8 +25,7 @@ from spaseq.lang import ast
 from spaseq.lang.resolve import Resolved, resolve
 from spaseq.options import StageOptions
 from spaseq.plan.planner import plan_query
-from spaseq.plan.planning_options import CompileOptions
-from spaseq.plan.query_plan import EvaluatorName, QueryPlan
+from spaseq.plan.query_plan import CompileOptions, EvaluatorName, QueryPlan
 from spaseq.rdf.columns.solution_batch import SolutionBatch
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.program_events import batch_from_events

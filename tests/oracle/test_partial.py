@@ -22,8 +22,7 @@ from spaseq.algebra.answers import PartialAnswer
 from spaseq.compile import check_query
 from spaseq.errors import QueryError, UsageError
 from spaseq.kb.load import load_kb
-from spaseq.plan.planning_options import CompileOptions
-from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.query_plan import CompileOptions, QueryPlan
 from tests.oracle.answers import Answer
 from tests.oracle.choices import replayed, seeded, shrink
 from tests.oracle.comparison import comparable

@@ -13,8 +13,7 @@ from spaseq.automaton.batch.match_builder import among
 from spaseq.compile import compile_query
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
-from spaseq.plan.planning_options import CompileOptions
-from spaseq.plan.query_plan import QueryPlan
+from spaseq.plan.query_plan import CompileOptions, QueryPlan
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.program_events import batch_from_events, triples_of
 from spaseq.stages.live_matches import LiveMatches

@@ -20,6 +20,11 @@ from spaseq.lang.scope import View
 from spaseq.lang.sequence import SequenceOperator
 from spaseq.records import record
 
+
+class NoKernel(Exception):
+    """Integer tables cannot express a sequence. The message is the reason in words."""
+
+
 T = TypeVar("T")
 
 OUTER = View("outer")

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.alternatives import (
     AlternativeEdge,
     NotSingle,
@@ -29,6 +28,7 @@ from spaseq.automaton.program.nfa import (
     Automaton,
     Edge,
     GreedyExit,
+    NoKernel,
     Program,
     TakeLabel,
 )
@@ -42,13 +42,14 @@ from spaseq.automaton.program.outer_steps import (
     without_outer_negations,
 )
 from spaseq.automaton.program.window import Counted, Window
-from spaseq.automaton.registers.compiled.asked_filters import asked_test, late_test
 from spaseq.automaton.registers.compiled.edge_tests import (
     AnyTests,
     AskedTest,
     EdgeTest,
     Number,
+    asked_test,
     earliest_of,
+    late_test,
 )
 from spaseq.automaton.registers.counted_loops import split_by_count
 from spaseq.automaton.registers.filter_tests import equality_test, tests_of

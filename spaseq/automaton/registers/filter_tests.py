@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-from spaseq.automaton.batch.no_kernel import NoKernel
+from spaseq.automaton.program.nfa import NoKernel
 from spaseq.automaton.registers.compiled.edge_tests import (
     FLIPPED,
     EdgeTest,

@@ -11,11 +11,10 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 from itertools import product
 
-from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.alternatives import AlternativeEdge
 from spaseq.automaton.program.bound_variables import BoundVariables
 from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import LateFilter, Program
+from spaseq.automaton.program.nfa import LateFilter, NoKernel, Program
 from spaseq.automaton.registers.compiled.edge_tests import (
     FLIPPED,
     EdgeTests,

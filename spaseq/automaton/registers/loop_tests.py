@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
-from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.alternatives import (
     AlternativeEdge,
     NotSingle,
@@ -23,7 +22,15 @@ from spaseq.automaton.program.alternatives import (
 )
 from spaseq.automaton.program.bound_variables import EVENT_TIME, last_step
 from spaseq.automaton.program.counters import CountTest
-from spaseq.automaton.program.nfa import Acceptance, Automaton, Edge, GreedyExit, Program, State
+from spaseq.automaton.program.nfa import (
+    Acceptance,
+    Automaton,
+    Edge,
+    GreedyExit,
+    NoKernel,
+    Program,
+    State,
+)
 from spaseq.automaton.registers.compiled.edge_tests import AnyTests, EdgeTest, Number, Running
 from spaseq.lang import ast
 from spaseq.lang.sequence import SequenceOperator

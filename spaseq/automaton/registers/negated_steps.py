@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.program.bound_variables import BoundVariables
 from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import Program, TakeLabel
-from spaseq.automaton.registers.compiled.asked_filters import asked_test
+from spaseq.automaton.program.nfa import NoKernel, Program, TakeLabel
 from spaseq.automaton.registers.compiled.edge_tests import (
     AnyTests,
     AskedTest,
@@ -24,6 +22,7 @@ from spaseq.automaton.registers.compiled.edge_tests import (
     Read,
     RunValue,
     SolutionValue,
+    asked_test,
 )
 from spaseq.automaton.registers.filter_tests import equality_test, tests_of
 from spaseq.expr.uses import is_volatile

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from spaseq.automaton.batch.no_kernel import NoKernel
-from spaseq.automaton.program.nfa import BracketLabel, Program
+from spaseq.automaton.program.nfa import BracketLabel, NoKernel, Program
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.sets.python.expand import expand
 

@@ -22,9 +22,8 @@ from spaseq.plan.rules.pattern_evaluation import (
     shared_patterns,
     virtual_triples,
 )
-from spaseq.plan.rules.pruned_columns import pruned_columns
-from spaseq.plan.rules.pushed_predicates import pushed_predicates
 from spaseq.plan.rules.shared_runs import compiled_runs, query_families, shared_runs
+from spaseq.plan.rules.unread_parts import pruned_columns, pushed_predicates
 
 Rule: TypeAlias = Callable[[QueryPlan], QueryPlan]
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from spaseq.compile import check_query
 from spaseq.errors import UsageError
 from spaseq.lang import ast
-from spaseq.plan.planning_options import CompileOptions
+from spaseq.plan.query_plan import CompileOptions
 from spaseq.thresholds import ENTRIES
 from tests.oracle.choices import seeded
 from tests.oracle.copies.command import Output, Road, run

@@ -24,16 +24,15 @@ from spaseq.automaton.batch.match_builder import (
     NumberedMatches,
     stored,
 )
-from spaseq.automaton.batch.no_kernel import NoKernel
 from spaseq.automaton.batch.outer_checks import OuterNegations
 from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.batch.row_store import Interner, KeyNumbering
 from spaseq.automaton.batch.waiting_matches import closing_states
 from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.program.nfa import NoKernel
 from spaseq.automaton.program.window import Counted
 from spaseq.automaton.registers.compiled.answers import AskedAnswers
-from spaseq.automaton.registers.compiled.asked_filters import with_asked
-from spaseq.automaton.registers.compiled.edge_tests import JOINED, Number
+from spaseq.automaton.registers.compiled.edge_tests import JOINED, Number, with_asked
 from spaseq.automaton.registers.compiled.replayed_runs import ReplayedRuns
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables
