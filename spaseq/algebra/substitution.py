@@ -200,14 +200,22 @@ def _lifted(pattern: n.Pattern, outside: frozenset[str]) -> tuple[n.Pattern, Def
         case n.Extend(inner, variable, expr):
             inner, deferred = _lifted(inner, outside | {variable})
             return n.Extend(inner, variable, expr), deferred
-        case n.Graph(name, inner):
-            inner, deferred = _lifted(inner, outside | term_variables(name))
-            return n.Graph(name, inner), deferred
-        case n.Service(name, inner, False):
-            inner, deferred = _lifted(inner, outside | term_variables(name))
-            return n.Service(name, inner), deferred
+        case n.Graph(name) | n.Service(name, silent=False):
+            return _out_of_source(pattern, outside | term_variables(name))
+        case n.EventBlock():
+            return _out_of_source(pattern, outside)
         case _:
             return pattern, ()
+
+
+def _out_of_source(
+    pattern: n.Graph | n.Service | n.EventBlock, outside: frozenset[str]
+) -> tuple[n.Pattern, Deferred]:
+    """`lifted`, of a pattern over another graph; its EXISTS looks into that graph."""
+    inner, deferred = _lifted(pattern.pattern, outside)
+    if any(map(exists_uses, deferred)):
+        return pattern, ()
+    return mapped(pattern, lambda _: inner), deferred
 
 
 def _split_filter(

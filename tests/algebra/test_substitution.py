@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from spaseq.algebra.groups import translate_group
-from spaseq.algebra.substitution import mentions, substituted
-from tests.algebra.text import group_of, shown
+from spaseq.algebra.substitution import lifted, mentions, sensitive, substituted
+from spaseq.lang.parser import parse
+from tests.algebra.text import expression, group_of, shown
 
 
 @pytest.mark.parametrize(
@@ -61,3 +62,28 @@ def test_an_endpoint_is_not_sent_blank_nodes() -> None:
 def test_an_expression_mentions_variables_in_exists_too() -> None:
     pattern = translate_group(group_of("{ ?e :v ?x FILTER(?x > ?y || EXISTS { ?e :w ?z }) }"))
     assert mentions(pattern.expr) == {"x", "y", "e", "z"}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("group", "conditions", "values"),
+    [
+        ("{ GRAPH :kb { ?e :v ?y FILTER(?y > ?x) } }", ["?y > ?x"], set()),
+        ("{ GRAPH :kb { ?e :v ?y FILTER(?y > ?x || EXISTS { ?e :w ?z }) } }", [], {"x", "z"}),
+        ("{ SERVICE :s { ?e :v ?y FILTER(?y > ?x) } }", ["?y > ?x"], set()),
+    ],
+)
+def test_conditions_of_another_graph_stay_there_with_what_looks_into_it(
+    group: str, conditions: list[str], values: set[str]
+) -> None:
+    pattern, deferred = lifted(translate_group(group_of(group)))
+    assert [expression(each) for each in deferred] == conditions
+    assert sensitive(pattern) == values
+
+
+def test_conditions_of_events_of_a_window_are_tested_afterwards() -> None:
+    query = parse(
+        "PREFIX : <http://e/> SELECT * FROM STREAM S :s FROM WINDOW W ON S RANGE 1 HOURS "
+        "WHERE { SEQ(A) DEFINE GPM A ON W { EVENT AT ?u { ?e :v ?y FILTER(?u < ?t) } } }"
+    )
+    pattern, deferred = lifted(translate_group(query.gpms[0].pattern))
+    assert ([expression(each) for each in deferred], sensitive(pattern)) == (["?u < ?t"], set())

@@ -287,6 +287,22 @@ def test_exists_has_the_values_of_the_solution_substituted_at_any_depth(exists, 
     assert found == [rows({"x": A, "y": ONE}) if expected else rows()]
 
 
+@pytest.mark.parametrize(
+    ("graph", "kept"),
+    [
+        ("EXISTS { GRAPH :kb0 { ?x :q ?z FILTER(?y = 9 || EXISTS { ?z :r ?w }) } }", [A]),
+        ("NOT EXISTS { GRAPH :kb0 { ?x :q ?z FILTER(?y = 9 || NOT EXISTS { ?z :r ?w }) } }", [A]),
+        ("EXISTS { GRAPH :kb0 { ?x :q ?z FILTER(?y = 2 || EXISTS { ?z :r ?w }) } }", [A, B]),
+    ],
+)
+def test_exists_inside_a_graph_inside_exists_looks_into_the_graph(
+    graph: str, kept: list[str]
+) -> None:
+    kb = {KB: [(A, Q, C), (C, R, ONE), (B, Q, B)]}
+    [found] = solutions(f"{{ ?x :p ?y FILTER {graph} }}", [[(A, P, ONE), (B, P, TWO)]], kb)
+    assert sorted(dict(row)["x"] for row in found) == kept
+
+
 def test_a_label_has_one_blank_node_in_a_solution_and_another_in_the_next():
     event = [(A, P, ONE), (B, P, TWO)]
     text = '{ ?x :p ?y BIND(BNODE("l") AS ?a) BIND(BNODE("l") AS ?b) BIND(BNODE("m") AS ?c) }'

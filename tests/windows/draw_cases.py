@@ -74,6 +74,13 @@ def _each_of_s(event: WindowEvent, mu: Terms) -> Found:
     ]
 
 
+def _earliest(event: WindowEvent, mu: Terms) -> Found:
+    """Things with a value, and the time of the first event of each that says one."""
+    said = [(own.instant[0], o) for own in event.content for o, _ in _pairs([own])]
+    first = {o: min(t for t, other in said if other == o) for _, o in said}
+    return [{"o": o, "t": date_time(t)} for t, o in said if t == first[o]]
+
+
 def _high(event: WindowEvent, mu: Terms) -> Found:
     high = any(
         _number(v) >= 3
@@ -260,6 +267,12 @@ PATTERNS: list[tuple[str, tuple[str, ...], Solutions]] = [
         "{ { SELECT ?e ?t ?o { EVENT ON S ?e AT ?t { ?o :v ?v FILTER(?v >= 2) } } } }",
         ("e", "t", "o"),
         _each_of_s,
+    ),
+    (
+        "{ { SELECT ?o ?t { EVENT AT ?t { ?o :v ?v } "
+        "FILTER NOT EXISTS { EVENT AT ?u { ?o :v ?w FILTER(?u < ?t) } } } } }",
+        ("o", "t"),
+        _earliest,
     ),
     ('{ FILTER EXISTS { EVENT { ?o :v ?v FILTER(?v >= 3) } } BIND("high" AS ?b) }', ("b",), _high),
     (
