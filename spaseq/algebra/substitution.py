@@ -26,6 +26,7 @@ Where a variable has no value yet, the pattern is evaluated as it stands.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from spaseq.algebra import nodes as n
 from spaseq.algebra.groups import conjoined
@@ -36,6 +37,7 @@ from spaseq.lang.variables import (
     exists_uses,
     expression_variables,
     looks_back,
+    rewritten,
     variables_of,
 )
 
@@ -211,11 +213,25 @@ def _lifted(pattern: n.Pattern, outside: frozenset[str]) -> tuple[n.Pattern, Def
 def _out_of_source(
     pattern: n.Graph | n.Service | n.EventBlock, outside: frozenset[str]
 ) -> tuple[n.Pattern, Deferred]:
-    """`lifted`, of a pattern over another graph; its EXISTS looks into that graph."""
+    """`lifted`, of a pattern over another graph, into which its EXISTS look."""
     inner, deferred = _lifted(pattern.pattern, outside)
     if any(map(exists_uses, deferred)):
-        return pattern, ()
+        if not isinstance(pattern, n.Graph) or not isinstance(pattern.name, str):
+            return pattern, ()
+        deferred = tuple(_in_its_graph(expr, pattern.name) for expr in deferred)
     return mapped(pattern, lambda _: inner), deferred
+
+
+def _in_its_graph(expr: ast.Expr, name: str) -> ast.Expr:
+    """An expression of a GRAPH, for use outside."""
+
+    def within(node: ast.Node) -> ast.Node | None:
+        if not isinstance(node, ast.Exists):
+            return None
+        graph = ast.GraphGraphPattern(ast.Iri(name[1:-1]), node.pattern)
+        return replace(node, pattern=ast.GroupGraphPattern((graph,)))
+
+    return rewritten(expr, within)
 
 
 def _split_filter(

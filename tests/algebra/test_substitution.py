@@ -68,16 +68,23 @@ def test_an_expression_mentions_variables_in_exists_too() -> None:
     ("group", "conditions", "values"),
     [
         ("{ GRAPH :kb { ?e :v ?y FILTER(?y > ?x) } }", ["?y > ?x"], set()),
-        ("{ GRAPH :kb { ?e :v ?y FILTER(?y > ?x || EXISTS { ?e :w ?z }) } }", [], {"x", "z"}),
+        ("{ GRAPH ?g { ?e :v ?y FILTER(?y > ?x || EXISTS { ?e :w ?z }) } }", [], {"x", "z"}),
         ("{ SERVICE :s { ?e :v ?y FILTER(?y > ?x) } }", ["?y > ?x"], set()),
     ],
 )
-def test_conditions_of_another_graph_stay_there_with_what_looks_into_it(
+def test_conditions_stay_in_a_graph_into_which_they_look(
     group: str, conditions: list[str], values: set[str]
 ) -> None:
     pattern, deferred = lifted(translate_group(group_of(group)))
     assert [expression(each) for each in deferred] == conditions
     assert sensitive(pattern) == values
+
+
+def test_exists_looks_into_the_graph_of_its_condition() -> None:
+    group = "{ GRAPH :kb { ?e :v ?y FILTER(?y > ?x || NOT EXISTS { ?e :w ?z }) } }"
+    pattern, [condition] = lifted(translate_group(group_of(group)))
+    within = group_of("{ FILTER(?y > ?x || NOT EXISTS { GRAPH :kb { ?e :w ?z } }) }").elements[0]
+    assert (condition, sensitive(pattern)) == (within.expr, set())  # type: ignore[union-attr]
 
 
 def test_conditions_of_events_of_a_window_are_tested_afterwards() -> None:

@@ -11,6 +11,9 @@ from spaseq.algebra.groups import translate_group
 from spaseq.gpm.evaluator import GpmEvaluator
 from spaseq.gpm.graphs import paths
 from spaseq.gpm.graphs.vertical_partition import VerticalPartition
+from spaseq.gpm.patterns.exists import Existence, with_alternatives
+from spaseq.lang import ast
+from spaseq.lang.variables import exists_uses
 from spaseq.plan.pattern_plan import FASTEST, PatternEvaluation
 from tests.gpm.graphs import batch_of, group_of, knowledge_of, solutions
 
@@ -279,12 +282,27 @@ def test_graph_variables_range_over_the_graphs_that_the_query_names():
         ("{ ?x :q ?w BIND(?y + 1 AS ?u) FILTER(?u = 2) }", True),
         ("{ ?y :nowhere* ?u }", True),
         ("{ ?x :q ?w { ?x :q ?u FILTER(?w > ?u) } }", False),
+        ("{ BIND(?y + 1 AS ?u) FILTER(?u = 2 && ?x = :a) }", True),
+        ("{ BIND(?y + 1 AS ?u) FILTER(?u = 2 && ?x = :b) }", False),
+        ("{ BIND(?y + 1 AS ?u) FILTER EXISTS { ?x :r 1 } }", True),
+        ("{ { ?x :r ?w FILTER(?w > ?y) } UNION { ?z :q ?w FILTER(?w > ?y) } }", True),
+        ("{ { ?x :r ?w FILTER(?w > ?y) } UNION { ?x :q ?w FILTER(?w < ?y) } }", False),
+        ("{ ?x :q ?w { ?x :r ?w } UNION { ?z :q ?v FILTER(?v > ?y && ?z != ?x) } }", True),
     ],
 )
 def test_exists_has_the_values_of_the_solution_substituted_at_any_depth(exists, expected):
     event = [(A, P, ONE), (A, Q, TWO), (A, R, ONE), (B, Q, TWO)]
     found = solutions(f"{{ ?x :p ?y FILTER EXISTS {exists} }}", [event])
     assert found == [rows({"x": A, "y": ONE}) if expected else rows()]
+
+
+def test_the_operands_of_a_union_in_exists_are_joined_each_by_itself() -> None:
+    union = "{ { ?x :q ?w FILTER(?w > ?y) } UNION { GRAPH :kb { ?x :r ?w FILTER(?w < ?y) } } }"
+    for text in (f"EXISTS {union}", f"NOT EXISTS {{ ?x :p ?z {{ GRAPH :kb {union} }} }}"):
+        [condition] = group_of(f"{{ FILTER({text}) }}").elements
+        assert isinstance(condition, ast.Filter)
+        divided = exists_uses(with_alternatives(condition.expr, None))
+        assert [Existence.of(use, None).substituted for use in divided] == 2 * [frozenset()]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ events as values of variables.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -36,11 +37,10 @@ _BOOLEANS = [literal_text(text, XSD + "boolean") for text in ("false", "true")]
 class Existence:
     """One pattern of EXISTS; `pattern` and `condition` are its `lifted` form.
 
-    Values of the variables in `substituted` are substituted in the `whole` pattern before
-    evaluation. The result is joined with the solutions on all other variables.
+    Values of the variables in `substituted` are substituted in the pattern before evaluation. The
+    result is joined with the solutions on all other variables.
     """
 
-    whole: n.Pattern
     pattern: n.Pattern
     condition: ast.Expr | None
     substituted: frozenset[str]
@@ -48,25 +48,16 @@ class Existence:
     @classmethod
     def of(cls, use: ast.Exists, schema: Schema | None) -> Existence:
         """The pattern of EXISTS, entailed by a schema."""
-        whole = entailed(translate_group(use.pattern), schema)
-        pattern, conditions = lifted(whole)
-        return cls(whole, pattern, conjoined(conditions), sensitive(pattern))
+        pattern, conditions = lifted(entailed(translate_group(use.pattern), schema))
+        return cls(pattern, conjoined(conditions), sensitive(pattern))
 
     def rows(
         self, solutions: Solutions, evaluate: Evaluate, evaluate_once: Evaluate, test: Test
     ) -> Indices:
         """The rows of the solutions for which the pattern has a solution, possibly repeated."""
         names = sorted(v for v in solutions.columns if v in self.substituted)
-        if names:
-            return self._by_value(solutions, names, evaluate_once)
-        inner = evaluate(self.pattern).only(visible(possible(self.pattern)))
-        rows, others = pairs(solutions, inner)
-        if self.condition is None:
-            return rows
-        return rows[test(self.condition, merged(solutions, inner, (rows, others)))]
-
-    def _by_value(self, solutions: Solutions, names: list[str], evaluate: Evaluate) -> Indices:
-        """`rows`, by evaluating the pattern for each distinct combination of values."""
+        if not names:
+            return self._joined(solutions, self.pattern, evaluate, test)
         columns = [solutions.columns[v] for v in names]
         first, which = grouped_rows(columns)
         hits = [np.empty(0, np.intp)]
@@ -75,16 +66,67 @@ class Existence:
             current_budget().check()
             rows = np.flatnonzero(which == number)
             bound = {v: solutions.lexicon[c] for v, c in zip(names, codes, strict=True) if c >= 0}
-            pattern = substituted(self.whole, bound)
-            inner = evaluate(pattern).only(visible(possible(pattern)))
-            hits.append(rows[pairs(solutions.take(rows), inner)[0]])
+            pattern = substituted(self.pattern, bound)
+            hits.append(rows[self._joined(solutions.take(rows), pattern, evaluate_once, test)])
         return np.concatenate(hits)
+
+    def _joined(
+        self, solutions: Solutions, pattern: n.Pattern, evaluate: Evaluate, test: Test
+    ) -> Indices:
+        """The rows that a solution of a pattern is compatible with, if the condition holds."""
+        inner = evaluate(pattern).only(visible(possible(pattern)))
+        rows, others = pairs(solutions, inner)
+        if self.condition is None:
+            return rows
+        return rows[test(self.condition, merged(solutions, inner, (rows, others)))]
+
+
+def with_alternatives(expr: ast.Expr, schema: Schema | None) -> ast.Expr:
+    """The expression with one EXISTS for each operand of a UNION, where values are substituted.
+
+    Often each operand alone can be joined with the solutions, as UNION cannot.
+    """
+
+    def divided(node: ast.Node) -> ast.Node | None:
+        if not isinstance(node, ast.Exists):
+            return None
+        groups = _alternatives(node.pattern)
+        if len(groups) == 1 or not Existence.of(node, schema).substituted:
+            return node
+        either = ast.Or(tuple(map(ast.Exists, groups)))
+        return ast.Not(either) if node.negated else either
+
+    return rewritten(expr, divided)
+
+
+def _alternatives(group: ast.GroupGraphPattern) -> list[ast.GroupGraphPattern]:
+    """Groups that have the solutions of a group between them; itself unless it has one UNION."""
+    options = [*map(_options, group.elements)]
+    divided = [place for place, of_element in enumerate(options) if len(of_element) > 1]
+    if len(divided) != 1:
+        return [group]
+    [place] = divided
+    before, after = group.elements[:place], group.elements[place + 1 :]
+    return [ast.GroupGraphPattern((*before, each, *after)) for each in options[place]]
+
+
+def _options(element: ast.Element) -> Sequence[ast.Element]:
+    match element:
+        case ast.GroupOrUnionGraphPattern(groups):
+            return [each for group in groups for each in _alternatives(group)]
+        case ast.GroupGraphPattern():
+            return _alternatives(element)
+        case ast.GraphGraphPattern() | ast.EventGraphPattern():
+            return [replace(element, pattern=each) for each in _alternatives(element.pattern)]
+        case _:
+            return [element]
 
 
 class ExistsTests:
     """The EXISTS of one expression."""
 
     def __init__(self, expr: ast.Expr, schema: Schema | None) -> None:
+        expr = with_alternatives(expr, schema)
         self._uses = {use: f"{n.RESERVED}?{i}" for i, use in enumerate(exists_uses(expr))}
         self._patterns = {use: Existence.of(use, schema) for use in self._uses}
         self.expr: ast.Expr = rewritten(expr, self._variable) if self._uses else expr

@@ -17,7 +17,7 @@ from spaseq.expr.env import DictEnv, Env
 from spaseq.expr.leaves import TermOrNone
 from spaseq.expr.uses import calls_functions, is_volatile
 from spaseq.gpm.evaluator import GpmEvaluator
-from spaseq.gpm.patterns.exists import Existence
+from spaseq.gpm.patterns.exists import Existence, with_alternatives
 from spaseq.gpm.single_event.event_graph import (
     EventGraph,
     NeedsColumns,
@@ -190,6 +190,7 @@ class EventOperators:
         if is_volatile(expr):
             return None
         self.calls |= calls_functions(expr)
+        expr = with_alternatives(expr, self.options.schema)
         uses = exists_uses(expr)
         if not uses:
             plain = compile_filter(expr, self.options)
