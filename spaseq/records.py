@@ -104,7 +104,7 @@ def _compiled_init(cls: Any) -> Callable[..., None]:
     exec(f"def __init__({', '.join(parameters)}):\n" + ("\n".join(lines) or " pass"), scope)
     made: Callable[..., None] = scope["__init__"]
     made.__annotations__ = {f.name: f.type for f in fields if f.init} | {"return": None}
-    made.__qualname__ = f"{cls.__qualname__}.__init__"
+    made.__module__, made.__qualname__ = cls.__module__, f"{cls.__qualname__}.__init__"
     return made
 
 

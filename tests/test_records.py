@@ -205,3 +205,9 @@ def test_a_class_has_its_signature_before_its_first_record() -> None:
     assert str(signature(Named)) == "(name: 'str') -> None"
     assert (Named("a").x, Named("a").y, Point(2, y=3).y) == (1, 0, 3)
     assert signature(Point).parameters.keys() == {"x", "y"}
+
+
+def test_its_constructor_belongs_to_the_module_of_the_class() -> None:
+    """`help` of Python 3.13 asks for it."""
+    Pair(1)
+    assert Pair.__init__.__module__ == Pair.__module__ == __name__
