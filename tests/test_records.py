@@ -202,7 +202,7 @@ def test_a_class_has_its_signature_before_its_first_record() -> None:
             self.name = name
 
     assert str(signature(Point)) == "(x: 'int', y: 'int' = 0)"
-    assert str(signature(Named)) == "(name: 'str') -> None"
+    assert [*signature(Named).parameters] == ["name"]
     assert (Named("a").x, Named("a").y, Point(2, y=3).y) == (1, 0, 3)
     assert signature(Point).parameters.keys() == {"x", "y"}
 
