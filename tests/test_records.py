@@ -198,8 +198,7 @@ def test_a_class_has_its_signature_before_its_first_record() -> None:
 
     class Named(Point):
         def __init__(self, name: str) -> None:
-            super().__init__(1)
-            self.name = name
+            super().__init__(len(name))
 
     assert str(signature(Point)) == "(x: 'int', y: 'int' = 0)"
     assert [*signature(Named).parameters] == ["name"]
