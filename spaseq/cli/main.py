@@ -5,7 +5,6 @@ SIGTERM ends a command like an interrupt: outputs are written and temporary file
 
 from __future__ import annotations
 
-import atexit
 import gc
 import logging
 import os
@@ -183,21 +182,8 @@ def cli() -> None:
 
 
 def program(arguments: list[str] | None = None) -> None:
-    """`main`, as the last thing that the process does: only its clean-up follows.
-
-    Threads end, and what is registered with `atexit` is called. Then the process ends at once:
-    Python would take 30 ms to clear its modules.
-    """
-    try:
-        main(arguments, then=at_exit)
-    except SystemExit as end:
-        threading._shutdown()  # type: ignore[attr-defined]
-        atexit._run_exitfuncs()
-        with suppress(OSError, ValueError):  # Python reports it at its own exit
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(int(end.code or 0))
-        raise
+    """`main`, as the last thing that the process does: only its clean-up follows."""
+    main(arguments, then=at_exit)
 
 
 def main(arguments: list[str] | None = None, *, then: Handlers = restored) -> None:
