@@ -28,7 +28,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from spaseq.automaton.batch.frame import BatchFrame
-from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.program.nfa import GpmColumns
 from spaseq.automaton.registers.compiled.answers import AskedAnswers
 from spaseq.automaton.registers.compiled.run_state import RunState
 from spaseq.automaton.registers.compiled.run_tables import run_tables

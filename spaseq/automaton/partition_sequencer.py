@@ -19,7 +19,7 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.algebra.answers import Instant
-from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.program.nfa import GpmColumns
 from spaseq.automaton.registers.python.register_evaluator import RegisterEvaluator, value_of
 from spaseq.automaton.run.event_rows import EventRows
 from spaseq.automaton.run.live_states import LiveStates, StateKey, StatePlaces, Wanted

@@ -17,8 +17,15 @@ from spaseq.automaton.batch.kernels.near_rows import (
 )
 from spaseq.automaton.batch.match_builder import EnumeratedMatches
 from spaseq.automaton.batch.outer_checks import OuterNegations, plain_checks
-from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import Acceptance, Automaton, Edge, Program, State, TakeLabel
+from spaseq.automaton.program.nfa import (
+    Acceptance,
+    Automaton,
+    Edge,
+    GpmColumns,
+    Program,
+    State,
+    TakeLabel,
+)
 from spaseq.automaton.program.outer_steps import OuterNegation
 from spaseq.automaton.program.window import Sliding
 from spaseq.automaton.registers.compiled.answers import AskedAnswers

@@ -18,10 +18,10 @@ from spaseq.automaton.program.any_order import (
     contiguous_around,
     in_every_order,
 )
-from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import (
     Automaton,
     BracketLabel,
+    GpmColumns,
     Label,
     NoKernel,
     Program,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spaseq.algebra.translate import EVENT
-from spaseq.automaton.program.gpm_columns import CorrelatedColumns, GpmColumns
+from spaseq.automaton.program.nfa import CorrelatedColumns, GpmColumns
 from spaseq.automaton.run.machine import CorrelatedSolver, Machine
 from spaseq.automaton.run.waiting_limit import WaitingLimit
 from spaseq.lang import ast

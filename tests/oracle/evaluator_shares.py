@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.program.nfa import GpmColumns
 from spaseq.automaton.registers.compiled.run_tables import run_tables
 from spaseq.compile import check_query
 from spaseq.plan.evaluators import obstacle_to_compiled_registers, program_of

@@ -14,7 +14,7 @@ import numpy as np
 
 from spaseq.automaton.batch.kernels.measures import is_rising, positions
 from spaseq.automaton.batch.row_store import Interner, Key
-from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.program.nfa import GpmColumns
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.run.event_rows import EventRows, GpmRow
 from spaseq.automaton.run.waiting_limit import Member, WaitingLimit

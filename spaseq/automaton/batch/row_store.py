@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import numpy as np
 
 from spaseq import thresholds
-from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.program.nfa import GpmColumns
 from spaseq.automaton.run.event_rows import GpmRow, batch_of
 from spaseq.compiled.arrays import Indices, Int32s, Int64s
 from spaseq.rdf.columns.solution_batch import SolutionBatch

@@ -21,8 +21,15 @@ from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import replace
 
 from spaseq.automaton.program.alternatives import inlined
-from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Label, Program, TakeLabel
+from spaseq.automaton.program.nfa import (
+    Automaton,
+    BracketLabel,
+    Edge,
+    GpmColumns,
+    Label,
+    Program,
+    TakeLabel,
+)
 from spaseq.automaton.program.operand_places import NotOrdered, OperandPlaces
 from spaseq.automaton.program.product import Product
 from spaseq.automaton.program.product_filters import Sight

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import Automaton, TakeLabel
+from spaseq.automaton.program.nfa import Automaton, GpmColumns, TakeLabel
 from spaseq.records import record
 
 EVENT_TIME = "_:time"

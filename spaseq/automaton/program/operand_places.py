@@ -13,11 +13,11 @@ from typing import NamedTuple
 from spaseq.automaton.program.alternatives import NotSingle, alternative_edges
 from spaseq.automaton.program.bound_variables import bound_by_state, last_time
 from spaseq.automaton.program.counters import Action
-from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import (
     Acceptance,
     Automaton,
     Edge,
+    GpmColumns,
     GreedyExit,
     Program,
     State,

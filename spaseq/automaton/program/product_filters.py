@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence, Set
 
 from spaseq.automaton.program.bound_variables import last_time
-from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import (
     Edge,
+    GpmColumns,
     LateFilter,
     TakeLabel,
 )

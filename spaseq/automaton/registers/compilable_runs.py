@@ -23,10 +23,10 @@ from spaseq.automaton.program.alternatives import (
     alternative_edges,
 )
 from spaseq.automaton.program.bound_variables import bound_by_state, joined_in_repetitions
-from spaseq.automaton.program.gpm_columns import GpmColumns
 from spaseq.automaton.program.nfa import (
     Automaton,
     Edge,
+    GpmColumns,
     GreedyExit,
     NoKernel,
     Program,

@@ -13,8 +13,7 @@ from itertools import product
 
 from spaseq.automaton.program.alternatives import AlternativeEdge
 from spaseq.automaton.program.bound_variables import BoundVariables
-from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import LateFilter, NoKernel, Program
+from spaseq.automaton.program.nfa import GpmColumns, LateFilter, NoKernel, Program
 from spaseq.automaton.registers.compiled.edge_tests import (
     FLIPPED,
     EdgeTests,

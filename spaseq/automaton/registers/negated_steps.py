@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from spaseq.automaton.program.bound_variables import BoundVariables
-from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import NoKernel, Program, TakeLabel
+from spaseq.automaton.program.nfa import GpmColumns, NoKernel, Program, TakeLabel
 from spaseq.automaton.registers.compiled.edge_tests import (
     AnyTests,
     AskedTest,

@@ -7,8 +7,7 @@ from functools import cached_property
 
 from spaseq.automaton.program.alternatives import AlternativeEdge
 from spaseq.automaton.program.bound_variables import EVENT_TIME, BoundVariables, last_time
-from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import Edge, NoKernel, Program, TakeLabel
+from spaseq.automaton.program.nfa import Edge, GpmColumns, NoKernel, Program, TakeLabel
 from spaseq.automaton.registers.compiled.edge_tests import (
     Place,
     Read,

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
-from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import Acceptance, Automaton, Edge, Program, TakeLabel
+from spaseq.automaton.program.nfa import Acceptance, Automaton, Edge, GpmColumns, Program, TakeLabel
 from spaseq.automaton.program.outer_steps import OuterNegation
 from spaseq.automaton.registers.compiled.edge_tests import (
     AnyTests,

@@ -14,8 +14,15 @@ from typing import TypeAlias
 import numpy as np
 
 from spaseq import thresholds
-from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import Automaton, BracketLabel, Edge, Program, State, TakeLabel
+from spaseq.automaton.program.nfa import (
+    Automaton,
+    BracketLabel,
+    Edge,
+    GpmColumns,
+    Program,
+    State,
+    TakeLabel,
+)
 from spaseq.automaton.program.selection import Strategy
 from spaseq.automaton.program.window import Window
 from spaseq.automaton.run.runs import Row, Values

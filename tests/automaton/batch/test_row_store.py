@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.automaton.batch.row_store import Chunk, RowStore
-from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.program.nfa import GpmColumns
 from spaseq.automaton.run.runs import Row
 from spaseq.rdf.columns.event_batch import EventNames
 from spaseq.rdf.columns.solution_batch import SolutionBatch

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from spaseq.automaton.program import any_order
-from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import Program
+from spaseq.automaton.program.nfa import GpmColumns, Program
 from spaseq.automaton.registers import compilable_runs
 from spaseq.compile import compile_query
 from spaseq.plan.evaluators import program_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from spaseq.automaton.program.bound_variables import EVENT_TIME, last_time
-from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.program.nfa import GpmColumns
 from spaseq.expr.uses import timestamp_uses
 from spaseq.lang import ast
 from spaseq.lang.variables import conjuncts, expression_variables, is_now, walk

@@ -10,8 +10,7 @@ import numpy as np
 
 from spaseq.automaton.batch.kernels.comparisons import CODES
 from spaseq.automaton.program.bound_variables import last_step, last_time
-from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import Automaton, Edge
+from spaseq.automaton.program.nfa import Automaton, Edge, GpmColumns
 from spaseq.automaton.registers.compiled.edge_tests import (
     BEGIN,
     AnyTests,

@@ -28,8 +28,7 @@ from spaseq.automaton.batch.outer_checks import OuterNegations
 from spaseq.automaton.batch.pace import Pace
 from spaseq.automaton.batch.row_store import Interner, KeyNumbering
 from spaseq.automaton.batch.waiting_matches import closing_states
-from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import NoKernel
+from spaseq.automaton.program.nfa import GpmColumns, NoKernel
 from spaseq.automaton.program.window import Counted
 from spaseq.automaton.registers.compiled.answers import AskedAnswers
 from spaseq.automaton.registers.compiled.edge_tests import JOINED, Number, with_asked

@@ -10,8 +10,7 @@ import numpy as np
 
 from spaseq.automaton.batch.kernels.comparisons import CODES
 from spaseq.automaton.batch.outer_checks import NO_GPM, OuterCheck, OuterChecks, beside_of
-from spaseq.automaton.program.gpm_columns import GpmColumns
-from spaseq.automaton.program.nfa import Acceptance, Edge, Program
+from spaseq.automaton.program.nfa import Acceptance, Edge, GpmColumns, Program
 from spaseq.automaton.program.window import Counted, Window
 from spaseq.automaton.registers.compilable_runs import tested_program
 from spaseq.automaton.registers.compiled.edge_tests import (

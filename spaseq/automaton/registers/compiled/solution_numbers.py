@@ -10,7 +10,7 @@ import numpy as np
 
 from spaseq.automaton.batch.frame import OrderedRows
 from spaseq.automaton.batch.row_store import Interner
-from spaseq.automaton.program.gpm_columns import GpmColumns
+from spaseq.automaton.program.nfa import GpmColumns
 from spaseq.automaton.registers.compiled.edge_tests import Number
 from spaseq.automaton.registers.compiled.formulas import Formula
 from spaseq.automaton.registers.compiled.seen_kinds import SeenKinds
