@@ -198,6 +198,8 @@ class PatternStage:
                 for at in _descriptions(batch, events):
                     self._on_bad(BadInput(failed.url, None, f"no answer: {failed.reason}", at))
             exceeding.update(evaluator.take_exceeding())
+        if not exceeding:  # the usual case
+            return []
         for i, at in zip(
             exceeding, _descriptions(batch, np.array([*exceeding], np.int64)), strict=True
         ):

@@ -302,6 +302,9 @@ class SequenceStage(Stateful):
     def _answers(self, rows: SolutionBatch, watermark: int) -> Sequence[Answer]:
         """The answers for rows, which follow all earlier rows."""
         columnar, sequencer = self._columnar, self._sequencer
+        close = sequencer.next_close
+        if not len(rows) and (close is None or close > watermark):
+            return ()  # nothing waits for the watermark
         if columnar is None or isinstance(sequencer, PartitionSequencer) or not len(rows):
             return self._filters.answers(sequencer.run(rows, watermark))
         if not sequencer.can_enumerate(rows):

@@ -116,9 +116,8 @@ class WindowOperator(Stateful):
     def advance(self, rows: SolutionBatch, until: int) -> SolutionBatch:
         """The rows for the sequence; no more rows come at or before the time `until` (ms)."""
         is_content = rows.gpm >= len(self._plan.patterns.gpms)
-        content = rows.take(slice(0, 0))
-        if self._contents:
-            content = rows.take(np.flatnonzero(np.isin(rows.gpm, self._contents)))
+        of_events = np.isin(rows.gpm, self._contents)
+        content = rows.take(np.flatnonzero(of_events)) if of_events.any() else None
         by_window: dict[int, list[WindowEvent]] = {}
         if is_content.any():
             until = max(until, int(rows.time[is_content].max()))
@@ -130,7 +129,8 @@ class WindowOperator(Stateful):
             by_window.setdefault(window, []).extend(WindowEvent(key, c) for c in run.due(until))
             if run.is_idle:
                 del self._runs[window, key]
-        given = [rows.take(np.flatnonzero(~is_content)), *self._bare(content)]
+        given = [] if is_content.all() else [rows.take(np.flatnonzero(~is_content))]
+        given += self._bare(content)
         for keeper in self._keepers:
             given += keeper.advance(rows, until, partial(self._evaluator, keeper.gpm))
         for window in sorted(by_window):
@@ -166,9 +166,9 @@ class WindowOperator(Stateful):
 
     # --- content ----------------------------------------------------------------------------------
 
-    def _events(self, rows: SolutionBatch) -> Iterator[tuple[int, Key, ContentEvent]]:
+    def _events(self, rows: SolutionBatch | None) -> Iterator[tuple[int, Key, ContentEvent]]:
         """(number of the content, partition, event) in the order of events."""
-        if not len(rows):
+        if rows is None:
             return
         texts = [rows.texts(v) for v in self._partition]
         keys = zip(*texts, strict=True) if texts else ((),) * len(rows)
@@ -185,9 +185,9 @@ class WindowOperator(Stateful):
     def _run(self, place: tuple[int, Key]) -> WindowRun:
         return run_of(self._windows[place[0]].extent)
 
-    def _bare(self, content: SolutionBatch) -> list[SolutionBatch]:
+    def _bare(self, content: SolutionBatch | None) -> list[SolutionBatch]:
         """Bare rows of events that count. With partitions, stage 1 provides them."""
-        if not self._plan.sequence.needs_instants or self._partition or not len(content):
+        if not self._plan.sequence.needs_instants or self._partition or content is None:
             return []
         contents = self._plan.patterns.contents
         number = content.gpm - len(self._plan.patterns.gpms)
