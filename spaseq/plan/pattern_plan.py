@@ -243,6 +243,19 @@ class PatternPlan:
         """The GPMs, then the contents of windows, in the order of their numbers in rows."""
         return (*self.gpms, *(content.gpm for content in self.contents))
 
+    @property
+    def row_variables(self) -> tuple[tuple[str, ...], ...]:
+        """The variables of rows, by their numbers; an event without a content's solution has none.
+
+        A content's operands have their numbers last.
+        """
+        contents = (
+            (*content.gpm.variables, *(operand.number for operand in content.operands or ()))
+            for content in self.contents
+        )
+        bare = ((),) * len(self.contents)
+        return (*(gpm.variables for gpm in self.gpms), *contents, *bare)
+
     def number_of(self, content: int, bare: bool = False) -> int:
         """The number in rows of a content, or of the events in which it has no solution."""
         return len(self.gpms) + content + (len(self.contents) if bare else 0)

@@ -324,7 +324,7 @@ class SequenceStage(Stateful):
 
     def _columns_of(self, events: Sequence[EventRows]) -> SolutionBatch:
         rows, patterns = [row for event in events for row in event.rows()], self._plan.patterns
-        variables = [*(gpm.variables for gpm in patterns.evaluated), self._plan.sequence.partition]
+        variables = [*patterns.row_variables, self._plan.sequence.partition]
         return batch_of(rows, variables, patterns.columns)
 
     def close(self, open_end: int | None = None) -> Sequence[Answer]:

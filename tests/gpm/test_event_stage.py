@@ -79,7 +79,7 @@ def rows(plan: QueryPlan, batch: EventRows | SolutionBatch | None) -> list[Any]:
     if batch is None:
         return []
     if isinstance(batch, EventRows):
-        variables = [*(gpm.variables for gpm in plan.patterns.gpms), plan.sequence.partition]
+        variables = [*plan.patterns.row_variables, plan.sequence.partition]
         batch = batch_of(batch.rows(), variables, plan.patterns.columns)
     columns: list[Any] = [batch.stream, batch.time, batch.k, batch.gpm]
     found = [c.tolist() for c in columns] + [batch.event.texts()]
@@ -120,6 +120,34 @@ def test_single_events_have_the_rows_of_batches(head, sequence, a, b, events, kb
             for row in rows(plan, single.match(iri, time, counter.next(time), name, graph))
         ]
         assert sorted(found, key=repr) == rows(plan, matcher.match(batch))
+
+
+GROUPS = [
+    "(AVG(?y) AS ?n) { EVENT { ?x :p ?y } }",
+    "?x (MAX(?y) AS ?n) (COUNT(*) AS ?m) { EVENT { ?x :p ?y } } GROUP BY ?x",
+    "(COUNT(DISTINCT ?y) AS ?n) (SUM(?y * 2) AS ?m) { EVENT { [] :p ?y } }",
+    "(GROUP_CONCAT(?z) AS ?n) { EVENT { ?x :p ?y OPTIONAL { ?x :q ?z } } }",
+    "?y (COUNT(?x) AS ?n) { EVENT { { ?x :p ?y } UNION { ?x :q ?y } } } GROUP BY ?y",
+]
+
+
+@given(st.sampled_from(GROUPS), st.booleans(), p.events)
+@settings(max_examples=150, deadline=None)
+def test_single_events_of_windows_have_the_rows_of_batches(group, has_partition, events):
+    text = f"""{PROLOGUE} SELECT * WITHIN 1 HOURS {"PARTITION BY (?k)" if has_partition else ""}
+    FROM STREAM S <{S}> FROM WINDOW W ON S RANGE 1 MINUTES {"KEY { ?k :q [] }" * has_partition}
+    WHERE {{ SEQ(A) DEFINE GPM A ON W {{ {{ SELECT {group} }} }} }}"""
+    plan = compile_query(text)
+    matcher = PatternStage(plan, knowledge_of({}))
+    single = SingleEventStage(plan, matcher)
+    given = [(1000 * i, f"http://e/g{i}", t) for i, t in enumerate(events)]
+    found = []
+    for time, name, triples in given:
+        rows_of_event = single.match(S, time, 0, name, EventGraph(triples))
+        assert not isinstance(rows_of_event, SolutionBatch)
+        found += rows(plan, rows_of_event)
+    batch = batch_from_events(S, given, InstantCounter())
+    assert sorted(found, key=repr) == rows(plan, matcher.match(batch))
 
 
 @pytest.mark.parametrize(

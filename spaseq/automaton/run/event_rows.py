@@ -64,7 +64,7 @@ def batch_of(
     rows: Sequence[GpmRow], variables: Sequence[tuple[str, ...]], columns: SolutionColumns
 ) -> SolutionBatch:
     """The same rows as columns; `variables` are given by GPM, the partition's last."""
-    values = {v: _texts(rows, variables, v) for v in columns.variables}
+    values = {v: _texts(rows, variables, v) for v in {*columns.variables, *columns.numbers}}
     positions = np.array([row[:3] for _, row in rows], np.int64).reshape(-1, 3)
     return SolutionBatch(
         positions[:, 0].astype(np.int32),
@@ -72,8 +72,8 @@ def batch_of(
         positions[:, 2].astype(np.int32),
         np.array([gpm for gpm, _ in rows], np.int32),
         EventNames.of([row[3] for _, row in rows]),
-        {v: TermColumn.of(texts) for v, texts in values.items()},
-        {v: _numbers(values.get(v, [None] * len(rows))) for v in columns.numbers},
+        {v: TermColumn.of(values[v]) for v in columns.variables},
+        {v: _numbers(values[v]) for v in columns.numbers},
     )
 
 

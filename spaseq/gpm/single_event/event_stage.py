@@ -8,6 +8,7 @@ thousand queries have a pattern that only a handful of a batch's events may matc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain, compress, count
 from typing import Protocol
@@ -16,7 +17,7 @@ import numpy as np
 
 from spaseq import thresholds
 from spaseq.algebra.translate import EVENT
-from spaseq.automaton.run.event_rows import EventRows
+from spaseq.automaton.run.event_rows import EventRows, known_double
 from spaseq.automaton.run.runs import Values
 from spaseq.budget import Budget, LimitExceeded, spending
 from spaseq.compiled.arrays import Int32s, Int64s
@@ -34,11 +35,13 @@ from spaseq.gpm.single_event.event_operators import EventOperators
 from spaseq.gpm.single_event.event_pattern import EventPattern, distinct_solutions
 from spaseq.gpm.solution_rows import event_text
 from spaseq.limits import Limits
+from spaseq.plan.pattern_plan import Operand
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
 from spaseq.rdf.columns.term_columns import UNBOUND
 from spaseq.rdf.program_events import batch_of_event
+from spaseq.rdf.terms.number_kinds import DOUBLE
 from spaseq.rdf.terms.term import scoped_term
 from spaseq.rdf.terms.triple_terms import blank_nodes, may_have_blank_node
 from spaseq.records import record
@@ -140,7 +143,8 @@ class _EventGpm:
 
     Unless `has_key`, they may leave variables of the partition unbound. Then they belong to each
     partition of their event; those that have no column for one need columns. Of a correlated GPM
-    it is the core, of whose solutions `shown` are handed on, with the event.
+    it is the core, of whose solutions `shown` are handed on, with the event. Of the content of a
+    window `operands` are those of groups, and `bare` is the number of an event without a solution.
     """
 
     number: int
@@ -149,6 +153,8 @@ class _EventGpm:
     has_key: bool
     private: frozenset[str]
     shown: frozenset[str] | None = None
+    operands: Sequence[Operand] | None = None
+    bare: int | None = None
 
 
 class Matcher(Protocol):
@@ -174,13 +180,25 @@ class SingleEventStage:
         self._needs_instants = plan.sequence.needs_instants
         correlated = (gpm.correlation is not None for gpm in plan.patterns.gpms)
         self._with_event = frozenset(compress(count(), correlated))
-        self._variables = [*(gpm.variables for gpm in plan.patterns.evaluated), self._partition]
+        self._variables = [*plan.patterns.row_variables, self._partition]
         self._calls = False
         self._gpms: list[list[_EventGpm]] = [[] for _ in plan.inputs.streams]
         for number, gpm in enumerate(plan.patterns.evaluated):
             if not gpm.streams:  # it stands on a window
                 continue
-            pattern = self._pattern(stage.evaluator(number))
+            content = number - len(plan.patterns.gpms)
+            operands = None if content < 0 else plan.patterns.contents[content].operands
+            pattern = self._pattern(stage.evaluator(number), counts_all=operands is not None)
+            if operands is not None:
+                bare = plan.patterns.number_of(content, bare=True)
+                kept = _EventGpm(
+                    number, pattern, pattern.is_whole, True, frozenset(), None, operands
+                )
+                for stream in gpm.streams:
+                    self._gpms[stream].append(
+                        kept if plan.sequence.own_partition else replace(kept, bare=bare)
+                    )
+                continue
             has_key = gpm.certain.issuperset(self._partition)
             has_room = has_key or {*self._partition} <= {*gpm.variables}
             shown = None if gpm.correlation is None else gpm.certain
@@ -189,17 +207,15 @@ class SingleEventStage:
             each = _EventGpm(number, pattern, is_decided, has_key, gpm.private, shown)
             for stream in gpm.streams:
                 self._gpms[stream].append(each)
-        contents = (each for each in plan.patterns.contents if each.operands is not None)
-        self._grouped = frozenset(stream for each in contents for stream in each.gpm.streams)
         self._memberships: list[list[EventPattern]] = [[] for _ in plan.inputs.streams]
         for streams, evaluator in stage.memberships:
             pattern = self._pattern(evaluator)
             for stream in streams:
                 self._memberships[stream].append(pattern)
 
-    def _pattern(self, evaluator: GpmEvaluator) -> EventPattern:
+    def _pattern(self, evaluator: GpmEvaluator, counts_all: bool = False) -> EventPattern:
         most = self._stage.limits.solutions
-        operators = EventOperators(evaluator, self._plan.expressions, most)
+        operators = EventOperators(evaluator, self._plan.expressions, most, counts_all)
         pattern = operators.pattern()
         self._calls |= operators.calls
         return pattern
@@ -231,15 +247,18 @@ class SingleEventStage:
             return None
 
     def _found(self, stream: int, graph: EventGraph) -> list[tuple[int, Solution]] | None:
-        if stream in self._grouped:
-            return None
         rows: list[tuple[int, Solution]] = []
         for gpm in self._gpms[stream]:
             solutions = gpm.pattern.solutions(graph)
             if not solutions:
+                if gpm.bare is not None:
+                    rows.append((gpm.bare, {}))
                 continue
             if not gpm.is_decided:
                 return None
+            if gpm.operands is not None:
+                rows += [(gpm.number, _with_operands(one, gpm.operands)) for one in solutions]
+                continue
             if gpm.shown is not None:
                 solutions = distinct_solutions(_only(one, gpm.shown) for one in solutions)
             if not gpm.has_key:
@@ -296,6 +315,18 @@ class SingleEventStage:
                 values[-1] = event
             values_of_rows.append((gpm, tuple(values)))
         return values_of_rows
+
+
+def _with_operands(solution: Solution, operands: Sequence[Operand]) -> Solution:
+    """A solution with the operands of groups, as `handed_on.of_groups` has them."""
+    made = dict(solution)
+    for operand in operands:
+        text = solution.get(operand.variable)
+        if text is not None:
+            made[operand.number] = text
+            if operand.needs_text or known_double(text)[1] != DOUBLE:
+                made[operand.text] = text
+    return made
 
 
 def _only(solution: Solution, names: frozenset[str]) -> Solution:

@@ -232,7 +232,8 @@ class TermColumn:
     @classmethod
     def of(cls, texts: Sequence[str | None]) -> TermColumn:
         """A column from texts; None is unbound."""
-        return cls.from_arrow(text_array(texts))
+        few = 2 * len(texts) <= thresholds.current.few_pairs
+        return _of_few(texts) if few else cls.from_arrow(text_array(texts))
 
     @classmethod
     def unbound(cls, size: int) -> TermColumn:
