@@ -194,12 +194,16 @@ def pushed_text(plan: QueryPlan) -> str:
         reason = needs_columns(gpm.core, schema) or reason
         if reason is not None:
             reasons.append(f"{gpm.name} ({reason})")
-    if plan.inputs.windows:
-        return "in columns, as windows hold the events"
+    for content in plan.patterns.contents:
+        if content.operands is None:
+            return "in columns, as windows hold the events"
+        reason = needs_columns(content.gpm.pattern, schema)
+        if reason is not None:
+            reasons.append(f"what windows keep for {content.gpm.name} ({reason})")
     if plan.changing is not None:
         return "in columns, as graphs change"
     if not reasons:
-        return "without columns"
+        return "without columns" + (", but for window events" if plan.inputs.windows else "")
     return f"in columns where an event may match {', '.join(reasons)}; else without"
 
 
