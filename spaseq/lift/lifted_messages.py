@@ -99,7 +99,7 @@ class _MessageLift:
         self._plan, self._options = plan, options
         self.together = 1 if _makes_blank_nodes(plan) else _TOGETHER
         self._maker = EventMaker(plan, options.iri, limits=options.limits, asked=options.predicates)
-        # The fields of JSON objects, and the names of those of messages.
+        # Some fields are of the message, such as its topic; the others are of its JSON object.
         self._fields = replace(
             plan.fields,
             needed=plan.fields.needed - MESSAGE_FIELDS,

@@ -8,7 +8,6 @@ thousand queries have a pattern that only a handful of a batch's events may matc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import chain, compress, count
 from typing import Protocol
@@ -143,8 +142,10 @@ class _EventGpm:
 
     Unless `has_key`, they may leave variables of the partition unbound. Then they belong to each
     partition of their event; those that have no column for one need columns. Of a correlated GPM
-    it is the core, of whose solutions `shown` are handed on, with the event. Of the content of a
-    window `operands` are those of groups, and `bare` is the number of an event without a solution.
+    it is the core, of whose solutions `shown` are handed on, with the event.
+
+    The content of a kept window has `operands`. An event without a solution is then a row with the
+    number `bare`, if it is given.
     """
 
     number: int
@@ -189,22 +190,18 @@ class SingleEventStage:
             content = number - len(plan.patterns.gpms)
             operands = None if content < 0 else plan.patterns.contents[content].operands
             pattern = self._pattern(stage.evaluator(number), counts_all=operands is not None)
-            if operands is not None:
-                bare = plan.patterns.number_of(content, bare=True)
-                kept = _EventGpm(
-                    number, pattern, pattern.is_whole, True, frozenset(), None, operands
-                )
-                for stream in gpm.streams:
-                    self._gpms[stream].append(
-                        kept if plan.sequence.own_partition else replace(kept, bare=bare)
-                    )
-                continue
             has_key = gpm.certain.issuperset(self._partition)
             has_room = has_key or {*self._partition} <= {*gpm.variables}
             shown = None if gpm.correlation is None else gpm.certain
             is_content = shown is None and EVENT in gpm.variables
             is_decided = pattern.is_whole and not is_content and has_room
-            each = _EventGpm(number, pattern, is_decided, has_key, gpm.private, shown)
+            bare = None
+            if operands is not None:
+                is_decided = pattern.is_whole
+                if not plan.sequence.own_partition:
+                    bare = plan.patterns.number_of(content, bare=True)
+            given = number, pattern, is_decided, has_key, gpm.private, shown
+            each = _EventGpm(*given, operands, bare)
             for stream in gpm.streams:
                 self._gpms[stream].append(each)
         self._memberships: list[list[EventPattern]] = [[] for _ in plan.inputs.streams]

@@ -372,7 +372,7 @@ def read_term(text: TurtleText, at: int, expects: int) -> tuple[int, int]:
 
 @device_function
 def made_node(text: TurtleText) -> int:
-    """The code of a new blank node, with a label of its own."""
+    """The code of a new blank node; no other has its label."""
     buffer, state = text.buffer, text.state
     to, number = state[HEAP], state[MADE]
     if not has_room(text, to + text.label):
