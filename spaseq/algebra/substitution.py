@@ -95,6 +95,8 @@ def given(pattern: n.Pattern, names: Iterable[str]) -> n.Pattern | None:
 
 def _outside_graphs(pattern: n.Pattern) -> n.Pattern | None:
     """The pattern with GRAPH around triple patterns only, where it is around values given later."""
+    if isinstance(pattern, n.Join) and isinstance(pattern.left, n.Path):
+        return _from_itself(pattern.left, pattern)
     if isinstance(pattern, n.Graph):
         if not _has_given(pattern.pattern):
             return pattern
@@ -102,6 +104,23 @@ def _outside_graphs(pattern: n.Pattern) -> n.Pattern | None:
         is_constant = isinstance(pattern.name, str)
         return None if inner is None or not is_constant else _in_graph(pattern.name, inner)
     return _with_operands(pattern, _outside_graphs)
+
+
+def _from_itself(path: n.Path, joined: n.Join) -> n.Pattern:
+    """The path joined with values given later, and the path of length zero from such a value.
+
+    Paths to a constant have that of the constant.
+    """
+    names = possible(path)
+    if not isinstance(joined.right, n.Given) or not _may_be_empty(path.path):
+        return joined
+    if any(isinstance(term, str) for term in (path.subject, path.object)):
+        return joined
+    first = min(names & possible(joined.right))
+    itself: n.Pattern = n.Given((first,))
+    for other in names - {first}:
+        itself = n.Extend(itself, other, ast.Var(first))
+    return n.Distinct(n.Union(joined, n.Join(itself, joined.right)))
 
 
 def _has_given(pattern: n.Pattern) -> bool:

@@ -38,6 +38,10 @@ STEPS = {
     "OPTIONAL { ?e :at ?d }",
     "projected": "?e :is ?w { SELECT ?e ?v { ?e :is ?v } } OPTIONAL { ?e :at ?d }",
     "nested-graph": "?e :is ?w OPTIONAL { GRAPH ?g { ?d :owner ?x FILTER (?v > 4) } }",
+    "graph-path": "?e :is ?w GRAPH :kb { ?d :owner* ?x }",
+    "graph-path-back": "?e :is ?w GRAPH :kb { ?x :owner? ?d }",
+    "graph-path-self": "?e :is ?w GRAPH :kb { ?d :owner* ?d }",
+    "graph-path-after": "?d :at ?w . GRAPH :kb { ?v :owner* ?x . ?d :owner? ?y }",
     "empty-path": "?e :is ?w . ?d :at* ?x",
 }
 IN_COLUMNS = ("random", "nested-graph", "empty-path")
