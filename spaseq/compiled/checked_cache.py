@@ -18,7 +18,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from llvmlite.binding import parse_assembly, parse_bitcode
+from llvmlite.binding import add_symbol, parse_assembly, parse_bitcode
 from numba.core import config
 from numba.core.caching import (
     CompileResultCacheImpl,
@@ -26,7 +26,8 @@ from numba.core.caching import (
     IndexDataCacheFile,
     UserProvidedCacheLocator,
 )
-from numba.core.runtime.nrt import rtsys
+from numba.core.entrypoints import init_all
+from numba.core.runtime._nrt_python import c_helpers
 
 from spaseq.compiled.cache import sources_digest
 from spaseq.storage.checksums import Damaged, sealed, unsealed
@@ -96,13 +97,14 @@ class _Results(CompileResultCacheImpl):  # type: ignore[misc]
         numba would parse LLVM's code whenever it loads the kernel, which takes half of the time. It
         gets a module with the names of the same functions instead.
         """
-        (name, kind, (machine_code, whole)), *rest = super().reduce(data)
+        (name, kind, (machine_code, whole)), *rest, environments = super().reduce(data)
         functions = data.library._get_module_for_linking().functions
         named = (f.name for f in functions if not f.is_declaration)
         names = parse_assembly(
             "".join(f'define void @"{name}"() {{ ret void }}\n' for name in named)
         )
-        return (name, kind, (machine_code, names.as_bitcode())), whole, rest
+        with_constants = tuple(each for each in environments if each.consts)
+        return (name, kind, (machine_code, names.as_bitcode())), whole, (*rest, with_constants)
 
     def rebuild(self, target_context: Any, reduced_data: Any) -> Any:
         """The compiled kernel of such data."""
@@ -121,6 +123,13 @@ def _loaded(path: Path) -> Any:
     if body is None:
         raise OSError(f"{path} has no checksum")
     return pickle.loads(body)
+
+
+@cache
+def _name_runtime_functions() -> None:
+    """Tell LLVM the addresses of the functions that count references: loaded kernels call them."""
+    for name, address in c_helpers.items():
+        add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 def _keep_for_owner(directory: Path) -> None:
@@ -149,11 +158,12 @@ class _CheckedCache(FunctionCache):  # type: ignore[misc]
         kernel, which needs only the functions that count references. A kernel that is compiled
         prepares itself, once numba knows its callees.
         """
-        rtsys.initialize(target_context)
+        _name_runtime_functions()
         compiled = None
         with self._guard_against_spurious_io_errors():
             compiled = self._load_overload(sig, target_context)
         if compiled is None:
+            init_all()
             self._before_compiling()
         return compiled
 
@@ -169,4 +179,5 @@ def keep_on_disk(dispatcher: Any, before_compiling: Callable[[], None]) -> Any:
     """
     if hasattr(dispatcher, "enable_caching"):  # without NUMBA_DISABLE_JIT
         dispatcher._cache = _CheckedCache(dispatcher.py_func, before_compiling)
+        dispatcher._compilation_chain_init_hook = lambda: None  # `load_overload` looks first
     return dispatcher
