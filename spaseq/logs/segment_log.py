@@ -7,6 +7,7 @@ index of its first record as its name.
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from bisect import bisect_right
@@ -163,8 +164,8 @@ class SegmentLog:
             The index that follows the last record.
 
         Raises:
-            LogNotWritten: the disk is full or fails. Nothing of the commit is in the log. The
-                records stay appended: a later commit writes them.
+            LogNotWritten: the disk is full or fails, or the log was deleted. Nothing of the commit
+                is in the log. The records stay appended: a later commit writes them.
         """
         if not self._pending:
             return self._end
@@ -218,6 +219,8 @@ class SegmentLog:
             while done < len(view):
                 done += os.write(descriptor, view[done:])
             sync_data(descriptor)
+            if not os.path.samestat(os.fstat(descriptor), segment.path.stat()):
+                raise OSError(errno.ESTALE, f"another file has the place of {segment.path.name}")
         except OSError:
             try:
                 os.ftruncate(descriptor, segment.size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -229,6 +230,25 @@ def test_a_sync_that_fails_takes_the_commit_back(
     log.discard()
     log.close()
     assert records(SegmentLog(tmp_path)) == []
+
+
+@pytest.mark.parametrize("fate", ["deleted", "moved", "replaced"])
+def test_a_log_that_is_gone_takes_no_records(tmp_path: Path, fate: str) -> None:
+    place, elsewhere = tmp_path / "log", tmp_path / "elsewhere"
+    log = SegmentLog(place)
+    log.write([b"before"])
+    place.rename(elsewhere)
+    if fate == "deleted":
+        shutil.rmtree(elsewhere)
+    elif fate == "replaced":
+        SegmentLog(place).write([b"of another server"])
+    with pytest.raises(LogNotWritten, match="cannot write"):
+        log.write([b"lost"])
+    if fate == "moved":
+        elsewhere.rename(place)
+        log.write([b"after"])
+        assert records(SegmentLog(place)) == [(0, b"before"), (1, b"after")]
+    log.close()
 
 
 def test_segments_are_dropped_when_no_record_of_them_is_needed(tmp_path: Path) -> None:

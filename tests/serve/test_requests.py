@@ -623,6 +623,30 @@ def test_a_full_disk_refuses_events(server: Served, monkeypatch: pytest.MonkeyPa
     assert server.post(event(1), Idempotency_Key="k").json()["accepted"] == 1
 
 
+def test_a_data_directory_that_is_moved_away_refuses_everything(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data, elsewhere = tmp_path / "state", tmp_path / "elsewhere"
+    with served(tmp_path) as server:
+        assert server.post(event(0)).json()["accepted"] == 1
+        data.rename(elsewhere)
+        wait(lambda: server.http.get("/health").status_code == 503)  # though nobody posts
+        assert server.http.get("/health").json()["problems"] == [
+            f"data directory: {data} was deleted or moved: put it back, or start again"
+        ]
+        assert f"{data} was deleted or moved" in caplog.text
+        refused = [server.post(event(n), Idempotency_Key=f"{n}") for n in range(1, 4)]
+        refused += [server.http.put("/queries/all", content=QUERY)]
+        beat = {"time": "2026-01-01T01:00:00Z"}
+        refused += [server.http.post("/streams/S/heartbeat", json=beat)]
+        assert [reply.status_code for reply in refused] == [503] * 5
+        assert all("No such file" in reply.json()["error"] for reply in refused)
+        elsewhere.rename(data)
+        assert server.post(event(1), Idempotency_Key="1").json()["accepted"] == 1
+        wait(lambda: server.http.get("/health").status_code == 200)
+        assert len(server.run.records("S")) == 2
+
+
 def test_a_body_that_is_too_large(server: Served) -> None:
     for content in (b"x" * 100_001, iter([b"x" * 50_000] * 3)):
         found = httpx.post(f"{server.url}/streams/S", content=content, headers=NQUADS)

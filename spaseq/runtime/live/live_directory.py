@@ -182,6 +182,11 @@ class LiveDirectory:
         """Let other processes use the directory."""
         directories.release(self.path)
 
+    def check(self) -> None:
+        """RunError if it was deleted or moved."""
+        if not self.path.exists():
+            raise RunError(f"{self.path} was deleted or moved: put it back, or start again")
+
     def stream(self, iri: str) -> Path:
         """The directory of a stream's log."""
         return self.path / "streams" / hashlib.sha256(iri.encode()).hexdigest()[:16]

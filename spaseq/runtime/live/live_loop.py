@@ -296,6 +296,7 @@ class LiveLoop:
                 if not (has_taken or has_more):
                     self._work.wait(self._heartbeats.seconds_left(_LOOK_S))
                     self._work.clear()
+                    self.reports.enduring("data directory", self.directory.check)
                 self._pass_time()
                 self.stream_waits.look(self.engine)
                 self.reports.enduring("evaluation", self._advance)
