@@ -275,6 +275,7 @@ class LiveLoop:
         """Run until `stop` is set. `deliver` starts the deliveries of the answers."""
         started, process = time.monotonic(), ProcessCounts()
         with ExitStack() as stack:
+            stack.callback(self.reports.tell, is_end=True)
             stack.callback(self._close)
             self.deliveries = deliver()
             stack.callback(self._end_deliveries, self.deliveries)
@@ -308,7 +309,6 @@ class LiveLoop:
                 self.deliveries.check()
             if not self._is_behind:
                 self._save()
-        self.reports.tell()
 
     def replay(self, stop: threading.Event) -> None:
         """Read the present logs to their ends; no source brings anything."""

@@ -19,6 +19,7 @@ from spaseq.runtime.pushed_units import PushedQuery, PushedUnit
 T = TypeVar("T")
 
 _PAUSE_S = 0.2  # after a failure
+_MINUTE_S = 60.0
 
 State = Literal["running", "catching up", "failed", "paused"]
 
@@ -26,22 +27,42 @@ State = Literal["running", "catching up", "failed", "paused"]
 class RunReports:
     """Passes notes to a job. `problems` are the present failures, by their subject.
 
-    With `endures`, failures are problems, and do not end the run.
+    With `endures`, failures are problems, and do not end the run. A note that comes again within a
+    minute waits for the end of that minute: something may go away and come back all the time.
+
+    Args:
+        job: gets the notes.
+        endures: see above.
+        monotonic: seconds, of a monotonic clock.
     """
 
-    def __init__(self, job: Job, endures: bool) -> None:
-        self._job, self._endures = job, endures
+    def __init__(
+        self, job: Job, endures: bool, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._job, self._endures, self._monotonic = job, endures, monotonic
         self._notes: deque[str] = deque()
+        self._began, self._told = monotonic(), set[str]()  # the minute, and its notes
+        self._again: dict[str, int] = {}  # how often each of them came again; the latest is last
         self.problems: dict[str, str] = {}
 
     def note(self, text: str) -> None:
         """Queue a note for the user; any thread may call this."""
         self._notes.append(text)
 
-    def tell(self) -> None:
-        """Pass on the notes of all threads."""
+    def tell(self, is_end: bool = False) -> None:
+        """Pass on the notes of all threads; at the end of the run also those that wait."""
         while self._notes:
-            self._job.on_note(self._notes.popleft())
+            text = self._notes.popleft()
+            if text in self._told:
+                self._again[text] = self._again.pop(text, 0) + 1
+            else:
+                self._told.add(text)
+                self._job.on_note(text)
+        if is_end or self._monotonic() - self._began >= _MINUTE_S:
+            again, self._again = self._again, {}
+            self._began, self._told = self._monotonic(), {*again}
+            for text, count in again.items():
+                self._job.on_note(f"{text} ({count:,} more within a minute)")
 
     def enduring(self, what: str, do: Callable[[], T]) -> T | None:
         """Run a function; if it fails, and the run endures that, record a problem until it
@@ -55,7 +76,7 @@ class RunReports:
             if not self._endures:
                 raise
             if self.problems.get(what) != str(error):
-                self._job.on_note(f"{what}: {error}")
+                self.note(f"{what}: {error}")
             self.problems[what] = str(error)
             time.sleep(_PAUSE_S)
             return None
