@@ -37,7 +37,7 @@ KbSources = Sequence[tuple[str | None, KbInput]]
 PAUSE = 1024
 """Number of queries planned between two pauses of the garbage collector."""
 
-SMALL_BYTES = 2**20
+SMALL_BYTES = 2**18
 """Size up to which interpreted kernels read an input faster than numba loads."""
 
 SMALL_UNCOMPILED_BYTES = 4 * 2**20

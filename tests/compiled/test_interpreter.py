@@ -57,9 +57,10 @@ def test_a_small_run_compiles_nothing(tmp_path: Path) -> None:
     assert small.stdout.count("\n") == 10
 
 
-def test_a_small_run_imports_no_compiler() -> None:
+def test_a_small_run_imports_no_compiler(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SHOW, *RUN[3:]]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
 
 
