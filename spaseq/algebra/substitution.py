@@ -273,18 +273,19 @@ def _split_filter(
 def sensitive(pattern: n.Pattern) -> frozenset[str]:
     """Variables whose value must be substituted: joining with it afterwards is not the same."""
     inside = frozenset[str]().union(*map(sensitive, n.children(pattern)))
+    read = frozenset[str]().union(*map(mentions, expressions(pattern)))
     match pattern:
-        case n.LeftJoin(left, right, expr):
-            mentioned = possible(right) | (mentions(expr) if expr else frozenset())
-            return inside | (mentioned - certain(left))
+        case n.LeftJoin(left, right):
+            return inside | ((possible(right) | read) - certain(left))
         case n.Minus(left, right):
             return inside | (possible(right) - certain(left))
-        case n.Filter(expr, inner) | n.Extend(inner, _, expr):
-            return inside | (mentions(expr) - certain(inner))
-        case n.Project(_, variables) | n.Group(_, variables):
-            return frozenset(v for v in inside if v in variables or n.is_parameter(v))
+        case n.Filter(pattern=inner) | n.Extend(inner) | n.OrderBy(inner):
+            return inside | (read - certain(inner))
+        case n.Project(inner, variables) | n.Group(inner, variables):
+            known = inside | (read - certain(inner))
+            return frozenset(v for v in known if v in variables or n.is_parameter(v))
         case n.Slice(inner):
-            return possible(inner)
+            return inside | possible(inner)
         case n.Path(path=path) if _may_be_empty(path):
             return possible(pattern)
         case n.Service(name):

@@ -37,6 +37,10 @@ PATTERNS = {
     "a sub-SELECT that projects it": "?s ex:v ?v "
     "{ SELECT ?a ?t { ?t ex:w ?w OPTIONAL { ?t ex:u ?a } } }",
     "a sub-SELECT with LIMIT": "{ SELECT ?x ?y { ?x ex:v ?y } ORDER BY ?x ?y LIMIT 1 }",
+    "an operand of an aggregate": "?s ex:v ?v "
+    "{ SELECT ?a (SUM(?w + ?a) AS ?t) { ?r ex:v ?w } GROUP BY ?a }",
+    "an ORDER BY": "{ SELECT ?a ?y { ?s ex:v ?y } ORDER BY (ABS(?y - ?a)) ?y LIMIT 1 }",
+    "a path of length zero in the knowledge base": "?s ex:v ?v . GRAPH ex:kb { ?x ex:u* ?y }",
     "TIMESTAMP inside OPTIONAL": "?s ex:v ?v OPTIONAL { ?s ex:w ?w "
     'FILTER(TIMESTAMP(A) > "1970-01-01T00:00:01Z"^^xsd:dateTime) }',
     "a FILTER's group apart": "{ ?s ex:v ?v FILTER(?v > ?a) } OPTIONAL { ?s ex:w ?a }",

@@ -152,6 +152,19 @@ def test_a_filter_inside_event_sees_the_time_of_the_window(source: str) -> None:
     assert shown == "1→10 2→20 3→60 4→70 10→10"
 
 
+@pytest.mark.parametrize("source", ["W2", "NEW W2"])
+def test_aggregates_and_orders_see_the_time_of_the_window(source: str) -> None:
+    """The age of the oldest event, and the value of the latest one."""
+    events_of = "{ EVENT AT ?t { ?o :v ?v } }"
+    oldest = f"{{ {{ SELECT (MAX(NOW() - ?t) AS ?a) {events_of} }} }}"
+    latest = f"{{ {{ SELECT (?v AS ?a) {events_of} ORDER BY DESC(?t = NOW()) LIMIT 1 }} }}"
+    found = bounded(query_of("SEQ(A)", f"DEFINE GPM A ON {source} {oldest}"))
+    ages = [0, 1, 1, 1, 6] if source == "W2" else [0, 1, 6]
+    assert [value(m, "a") for m in found] == [f"PT{age}S" for age in ages]
+    found = bounded(query_of("SEQ(A)", f"DEFINE GPM A ON {source} {latest}"))
+    assert [value(m, "a") for m in found] == [10, 20, 60, 70, 10]
+
+
 def test_a_filter_inside_event_sees_earlier_steps() -> None:
     high = "{ EVENT { ?o :v ?a FILTER(?a > ?first + 40) } }"
     gpms = f"DEFINE GPM B ON S {{ ?x :v ?first }} DEFINE GPM H ON W1 {high}"
