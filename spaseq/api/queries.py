@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from spaseq.compile import Checked, CompileOptions, check_query
 from spaseq.errors import Diagnostic, InputError, QueryError, UsageError
@@ -53,7 +53,8 @@ def check_queries(
             looks like a path, or an item is no query.
     """
     schema, templates = _schema(planning), templates or QueryTemplates()
-    queries = [query] if isinstance(query, str | Path | ast.Query) else list(query)
+    are_several = isinstance(query, Iterable) and not isinstance(query, str | bytes)
+    queries = list(cast(Iterable[QueryInput], query if are_several else (query,)))
     options = CompileOptions(
         schema=schema,
         disable=planning.disable,
@@ -77,7 +78,7 @@ def _text(query: QueryInput) -> str:
         return format_query(query)
     if _looks_like_a_path(query):
         raise UsageError(f"the query {query!r} looks like a path: say pathlib.Path({query!r})")
-    return query
+    return query.removeprefix("\ufeff")
 
 
 def _looks_like_a_path(text: str) -> bool:

@@ -92,6 +92,7 @@ async def _changed(
     name, graphs = _name(request), _graphs(request)
     await to_thread.run_sync(_check_writable, request, name)
     wanted = _tags(request.headers.get("if-match", ""))
+    unwanted = _tags(request.headers.get("if-none-match", ""))
     given = request.query_params.get("from")
     since = None if given is None else time_of(given)
     if given is not None and since is None:
@@ -101,6 +102,9 @@ async def _changed(
         if wanted and "*" not in wanted and _tag(now) not in wanted:
             hint = "get the graph again, and change that"
             raise Refused(412, "the graph has changed", hint, {"ETag": _tag(now)})
+        if _tag(now) in unwanted or ("*" in unwanted and len(now)):
+            hint = "If-None-Match: * is for a graph that is empty"
+            raise Refused(412, "the graph has this value", hint, {"ETag": _tag(now)})
         return make(now)
 
     state = state_of(request)

@@ -1,18 +1,24 @@
-"""Requests: their bodies, limited in size and time; and refusals: status, error and hint."""
+"""Requests: their parameters; their bodies, limited in size and time; and refusals: status, error
+and hint.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+import zlib
+from collections.abc import Collection, Mapping
 from http import HTTPStatus
 from typing import Any
 
+from anyio import to_thread
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from spaseq.errors import QueryError, RunError, SpaseqError
+from spaseq.lang.spelling import suggested
+from spaseq.message_text import visible
 from spaseq.runtime.live.answer_log import AnswerGone
 from spaseq.runtime.live.graph_changes import GraphGone
 from spaseq.runtime.live.log_points import HistoryGone
@@ -27,6 +33,11 @@ BODY_S = 30.0
 """Seconds for a body, besides the time for its size at the slowest rate."""
 
 _SLOWEST = 16 * 1024  # bytes per second
+
+_PACKINGS = ("gzip", "x-gzip", "deflate")
+"""The values of Content-Encoding that are unpacked."""
+
+_ANY_HEADER = 32  # zlib: the header tells whether the data is a gzip
 
 
 class Refused(Exception):
@@ -100,12 +111,54 @@ async def on_fault(request: Request, error: Exception) -> Response:
     return Refused(500, f"a fault of the server: {type(error).__name__}", hint).response()
 
 
+def check_parameters(request: Request, known: Collection[str]) -> None:
+    """Refused if the URL of a request has a parameter that is not known."""
+    for name in request.query_params.keys() - known:
+        like = suggested(name, known)
+        hint = f"did you mean {like}?" if like else f"known: {', '.join(known) or 'none'}"
+        raise Refused(400, f"there is no parameter {visible(name[:100])} here", hint)
+
+
 async def body_of(request: Request, most: int) -> bytes:
-    """The body of a request.
+    """The body of a request, unpacked.
 
     Raises:
-        Refused: it is larger than `most` bytes, or comes too slowly.
+        Refused: it is larger than `most` bytes, packed or unpacked, comes too slowly, or cannot be
+            unpacked.
     """
+    packing = request.headers.get("content-encoding", "").strip().lower()
+    if packing in ("", "identity"):
+        return await _sent(request, most)
+    if packing not in _PACKINGS:
+        raise Refused(
+            415,
+            f"Content-Encoding {visible(packing[:100])} is not known",
+            f"send the body as it is, or packed as {_PACKINGS[0]}",
+            {"Accept-Encoding": ", ".join(_PACKINGS)},
+        )
+    return await to_thread.run_sync(_unpacked, await _sent(request, most), most)
+
+
+def _unpacked(packed: bytes, most: int) -> bytes:
+    """The data in a gzip, which may have several members, or in a zlib stream."""
+    parts, left = [], most + 1
+    try:
+        while packed:
+            member = zlib.decompressobj(zlib.MAX_WBITS | _ANY_HEADER)
+            parts.append(member.decompress(packed, left))
+            left -= len(parts[-1])
+            if not left:
+                raise _too_large(most)
+            if not member.eof:
+                raise zlib.error("it ends early")
+            packed = member.unused_data
+    except zlib.error as error:
+        raise Refused(400, f"the body cannot be unpacked: {error}", "nothing has changed") from None
+    return b"".join(parts)
+
+
+async def _sent(request: Request, most: int) -> bytes:
+    """The body of a request as it was sent."""
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > most:
         raise _too_large(most)
@@ -132,7 +185,7 @@ async def body_of(request: Request, most: int) -> bytes:
 async def text_of(request: Request, most: int) -> str:
     """The body of a request as text; Refused as from `body_of`, or if it is no UTF-8."""
     try:
-        return (await body_of(request, most)).decode("utf-8")
+        return (await body_of(request, most)).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Refused(400, f"the text is no UTF-8: {error.reason}", "send it as UTF-8") from None
 

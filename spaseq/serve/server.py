@@ -8,12 +8,14 @@ import asyncio
 import logging
 import socket
 import threading
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import fields
 from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -36,7 +38,14 @@ from spaseq.serve.http_server import (
     url_of,
 )
 from spaseq.serve.query_files import QueryFiles
-from spaseq.serve.requests import Refused, on_error, on_fault, on_http, on_refused
+from spaseq.serve.requests import (
+    Refused,
+    check_parameters,
+    on_error,
+    on_fault,
+    on_http,
+    on_refused,
+)
 from spaseq.serve.server_state import ServerParts, ServerState
 
 ROUTES = (
@@ -71,6 +80,22 @@ ROUTES = (
     ("POST", "/streams/{name}/heartbeat", streams.post_heartbeat),
 )
 
+Called = Callable[[Request], Awaitable[ASGIApp]]
+"""Answers a request."""
+
+PARAMETERS: Mapping[Called, tuple[str, ...]] = {
+    queries.put_query: ("from", "dry-run", "limit"),
+    queries.get_answers: ("after", "limit", "last"),
+    queries.why_query: ("event",),
+    feed.get_feed: ("after", "limit", "query", "severity", "said"),
+    graphs.get_graphs: ("graph", "default", "at"),
+    graphs.put_graph: ("graph", "default", "from"),
+    graphs.post_graph: ("graph", "default", "from"),
+    graphs.delete_graph: ("graph", "default", "from"),
+    graphs.update_graph: ("graph", "default", "from"),
+}
+"""The parameters in the URLs of requests. A GET that is not here may have any."""
+
 PAGE = Path(__file__).parent / "page"
 """The files of the page."""
 
@@ -82,7 +107,10 @@ _LOG = logging.getLogger("spaseq")
 def application(state: ServerState) -> ASGIApp:
     """The server as an ASGI application."""
     app = Starlette(
-        routes=[Route(path, called, methods=[method]) for method, path, called in ROUTES],
+        routes=[
+            Route(path, _checked(method, called), methods=[method])
+            for method, path, called in ROUTES
+        ],
         exception_handlers={
             Refused: on_refused,
             SpaseqError: on_error,
@@ -92,6 +120,19 @@ def application(state: ServerState) -> ASGIApp:
     )
     app.state.server = state
     return Guard(app, state.access)
+
+
+def _checked(method: str, called: Called) -> Called:
+    """Answers requests of which all parameters are known."""
+    known = PARAMETERS.get(called, ())
+    if method == "GET" and not known:
+        return called
+
+    async def checked(request: Request) -> ASGIApp:
+        check_parameters(request, known)
+        return await called(request)
+
+    return checked
 
 
 def serve(parts: ServerParts, listening: socket.socket) -> None:

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 
 from spaseq.connectors.base import time_of
+from spaseq.lang.spelling import suggested
 from spaseq.message_text import visible
 from spaseq.rdf.inputs.formats import with_headers
 from spaseq.rdf.terms.times import format_time
@@ -112,8 +113,9 @@ def _known(request: Request) -> str:
     """The name of the stream that a path names; Refused if there is none."""
     name = str(request.path_params["name"])
     if name not in state_of(request).posted:
-        what = f"there is no stream {visible(name[:200])}"
-        raise Refused(404, what, "GET /streams lists the names")
+        like = suggested(name, state_of(request).posted)
+        hint = f"did you mean {like}?" if like else "GET /streams lists the names"
+        raise Refused(404, f"there is no stream {visible(name[:200])}", hint)
     return name
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 import rdflib
@@ -256,3 +257,23 @@ def test_a_limit_of_none_at_all_is_refused() -> None:
         Engine(MANY, limit_per_event=0)
     with pytest.raises(UsageError, match="at least 1"):
         spaseq.run(MANY, {"S": []}, limit_per_event=0)
+
+
+@pytest.mark.parametrize("query", [None, 5, b"SELECT"], ids=repr)
+def test_what_is_no_query(query: Any) -> None:
+    with pytest.raises(UsageError, match=f"a query is text, .* not {type(query).__name__}"):
+        spaseq.run(query, {})
+
+
+def test_no_query_is_given() -> None:
+    with pytest.raises(UsageError, match="no query is given"):
+        spaseq.run([], {"S": []})
+
+
+def test_a_stream_has_one_input() -> None:
+    query = """SELECT ?v WITHIN 1 MINUTES FROM STREAM S <http://e/s>
+        WHERE { SEQ(A) DEFINE GPM A ON S { ?x <http://e/v> ?v } }"""
+    with pytest.raises(UsageError, match="stream <http://e/s> has two inputs"):
+        spaseq.run(query, {"S": [], "http://e/s": []})
+    events = [Event('<http://e/x> <http://e/v> "1" .', 0)]
+    assert len([*spaseq.run("\ufeff" + query, {"S": events}, runtime="local")]) == 1

@@ -57,7 +57,7 @@ class Served:
     queries: Path
     http: httpx.Client
 
-    def post(self, text: str, **headers: str) -> httpx.Response:
+    def post(self, text: str | bytes, **headers: str) -> httpx.Response:
         """Post N-Quads to the stream S."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return self.http.post("/streams/S", content=text, headers={**NQUADS, **named})

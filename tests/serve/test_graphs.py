@@ -205,6 +205,14 @@ def test_tags(tmp_path: Path) -> None:
         assert triples(own) == {ANN}
 
 
+def test_a_graph_that_must_be_empty(tmp_path: Path) -> None:
+    with serving(tmp_path) as own:
+        new = {"If-None-Match": "*"}
+        assert kb(own, "PUT", EVE, headers=new).status_code == 201
+        assert kb(own, "PUT", ANN, headers=new).status_code == 412
+        assert triples(own) == {EVE}
+
+
 @pytest.mark.parametrize(
     ("method", "body", "graph", "status", "says"),
     [

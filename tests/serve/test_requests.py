@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import threading
 import time
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -808,3 +810,76 @@ def test_a_server_without_streams_starts_again(tmp_path: Path) -> None:
         parts.run.start()
         assert parts.run.streams() == []
         parts.run.stop()
+
+
+# --- packed bodies and parameters -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("packing", "pack"),
+    [("gzip", gzip.compress), ("X-GZIP", gzip.compress), ("deflate", zlib.compress)],
+)
+def test_a_packed_body_is_unpacked(
+    server: Served, packing: str, pack: Callable[[bytes], bytes]
+) -> None:
+    answer = server.post(pack(event(0).encode()), Content_Encoding=packing)
+    assert answer.json() == {"accepted": 1, "bad": [], "late": 0}
+    headers = {"Content-Encoding": packing}
+    put = server.http.put("/queries/q", content=pack(QUERY.encode()), headers=headers)
+    assert put.status_code == 201
+
+
+def test_a_gzip_may_have_several_members(server: Served) -> None:
+    members = b"".join(gzip.compress(event(n).encode()) for n in range(3))
+    assert server.post(members, Content_Encoding="gzip").json()["accepted"] == 3
+
+
+@pytest.mark.parametrize(
+    ("packing", "body", "status", "error"),
+    [
+        ("br", b"x", 415, "Content-Encoding br is not known"),
+        ("gzip, gzip", b"x", 415, "Content-Encoding gzip, gzip is not known"),
+        ("gzip", b"x", 400, "the body cannot be unpacked"),
+        ("gzip", gzip.compress(event(0).encode())[:-9], 400, "it ends early"),
+        ("gzip", gzip.compress(bytes(10**7)), 413, "more than 100,000 bytes"),
+    ],
+    ids=["other", "twice", "none", "torn", "bomb"],
+)
+def test_a_body_that_cannot_be_unpacked_is_refused(
+    server: Served, packing: str, body: bytes, status: int, error: str
+) -> None:
+    answer = server.post(body, Content_Encoding=packing)
+    assert answer.status_code == status
+    assert error in answer.json()["error"]
+    assert server.http.get("/streams").json()[0]["accepted"] == 0
+
+
+def test_an_unknown_parameter_is_refused(server: Served) -> None:
+    """A trial whose parameter is misspelt must not put the query."""
+    http = server.http
+    answer = http.put("/queries/q?dry_run=true", content=QUERY)
+    assert answer.status_code == 400
+    assert answer.json() == {
+        "error": "there is no parameter dry_run here", "hint": "did you mean dry-run?"
+    }  # fmt: skip
+    assert http.get("/queries").json() == []
+    assert http.get("/answers?severty=high").json()["hint"] == "did you mean severity?"
+    assert http.delete("/queries/q?now").json()["hint"] == "known: none"
+    assert http.get("/live?t=1").status_code == 200
+
+
+def test_a_misspelt_stream_is_suggested(server: Served) -> None:
+    answer = server.http.post("/streams/s", content=event(0), headers=NQUADS)
+    assert (answer.status_code, answer.json()["hint"]) == (404, "did you mean S?")
+
+
+def test_a_byte_order_mark_before_a_query_is_left_out(server: Served) -> None:
+    assert server.http.put("/queries/q", content="\ufeff" + QUERY).status_code == 201
+    assert server.http.get("/queries/q").json()["text"] == QUERY
+
+
+def test_the_restart_of_a_paused_query_is_refused_with_the_reason(server: Served) -> None:
+    server.http.put("/queries/q", content=QUERY)
+    server.http.patch("/queries/q", json={"enabled": False})
+    answer = server.http.post("/queries/q/restart")
+    assert (answer.status_code, answer.json()["error"]) == (409, "query q is paused")

@@ -80,8 +80,8 @@ def bind_streams(plans: Sequence[QueryPlan], given: Mapping[str, V]) -> dict[str
     A followed run numbers its streams in that order, which must be the same when it resumes.
 
     Raises:
-        UsageError: a stream has no input, an input belongs to no stream or to a registered one, or
-            the inputs have no names.
+        UsageError: a stream has no input or two, an input belongs to no stream or to a registered
+            one, the inputs have no names, or there are no queries.
     """
     names = stream_names(plans)
     check_mapping("streams", given, names)
@@ -90,11 +90,16 @@ def bind_streams(plans: Sequence[QueryPlan], given: Mapping[str, V]) -> dict[str
     for name, value in given.items():
         if name not in names:
             raise UsageError(_no_input_wanted(plans, names, name))
+        if names[name] in bound:
+            raise UsageError(f"stream <{names[name]}> has two inputs; give a list of both: {name}")
         bound[names[name]] = value
     for name, iri in _streams(plans):
         if iri not in bound and iri not in made:
             hint = _registered_hint(iri, made)
-            raise UsageError(f"no input for stream {name} <{iri}>: give --stream {name}=PATH{hint}")
+            raise UsageError(
+                f"no input for stream {name} <{iri}>: give --stream {name}=PATH, "
+                f"in Python streams={{{name!r}: PATH}}{hint}"
+            )
     return {iri: bound[iri] for _, iri in _streams(plans) if iri in bound}
 
 
@@ -124,6 +129,8 @@ def _no_input_wanted(plans: Sequence[QueryPlan], names: Collection[str], name: s
     if iri in made:
         title = plans[made[iri]].identity.title
         return f"the stream {name} takes no input: query {title} of this run registers <{iri}>"
+    if not plans:
+        return "no query is given"
     return f"no query reads a stream called {name}; {_known('streams', names, name)}"
 
 
@@ -146,7 +153,8 @@ def check_kbs(plans: Sequence[QueryPlan], knowledge: KnowledgeBase) -> None:
                 raise InputError(
                     f"the knowledge base has no graph <{iri}>, which query "
                     f"{plan.identity.title} names "
-                    f"(loaded: {loaded}): give --kb '{iri}=PATH'"
+                    f"(loaded: {loaded}): give --kb '{iri}=PATH', in Python kb={{IRI: PATH}}, "
+                    "at a server a line of [kb]"
                 )
         for iri in plan.inputs.services:
             if iri not in knowledge.endpoints:

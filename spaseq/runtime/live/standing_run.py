@@ -282,7 +282,7 @@ class StandingRun:
 
         Raises:
             UnknownQuery: there is none with this name.
-            UsageError: it runs.
+            UsageError: it runs, or is paused.
             RunError: as from `put`.
         """
         self._loop.requests.call(partial(self._restart, name))
@@ -290,7 +290,7 @@ class StandingRun:
     def _restart(self, name: str) -> None:
         query, running = self._known(name), self._loop.engine.queries.query_of(name)
         if running is None or running.failure is None:
-            raise UsageError(f"query {name} runs")
+            raise UsageError(f"query {name} {'is paused' if query.is_paused else 'runs'}")
         self._loop.change(ChangeKind.RESTARTED, query._replace(since=_now()))
 
     def _known(self, name: str) -> StandingQuery:

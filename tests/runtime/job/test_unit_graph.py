@@ -104,7 +104,7 @@ def test_a_stream_without_input_is_told_with_the_registered_ones() -> None:
     with pytest.raises(UsageError) as error:
         bind_streams([query("maker", "R", "A"), query("reader", "B")], {"R": 1})
     assert str(error.value) == (
-        "no input for stream B <http://e/B>: give --stream B=PATH "
+        "no input for stream B <http://e/B>: give --stream B=PATH, in Python streams={'B': PATH} "
         "(streams that queries of this run register: <http://e/A>)"
     )
 
