@@ -185,9 +185,13 @@ def load_knowledge(
 def _choose_kernels(streams: Iterable[Source | None], kb: KbSources) -> None:
     sizes = [s and s.size() for s in streams]
     sizes += [_kb_size(source) for _, source in kb]
-    most = SMALL_BYTES if has_kernels() else SMALL_UNCOMPILED_BYTES
+    most, seconds = (
+        (SMALL_BYTES, mode.LOADING_SECONDS)
+        if has_kernels()
+        else (SMALL_UNCOMPILED_BYTES, mode.COMPILING_SECONDS)
+    )
     if all(size is not None for size in sizes) and sum(size or 0 for size in sizes) <= most:
-        mode.interpret()
+        mode.interpret(seconds)
     else:
         mode.compile_from_now_on()
 

@@ -21,14 +21,18 @@ VARIABLE = "SPASEQ_KERNELS"
 
 COMPILED, INTERPRETED, CHECKED = "compiled", "interpreted", "checked"
 
-INTERPRETED_SECONDS = 2.0
+COMPILING_SECONDS = 2.0
 """Seconds in interpreted kernels after which the rest is compiled: small input may need long."""
+
+LOADING_SECONDS = 0.2
+"""The same, once kernels have been compiled: numba loads in less."""
 
 INTERPRETED_STEPS = 2**17
 """Approximate number of steps after which an interpreted kernel returns, if it can resume."""
 
 _chosen = os.environ.get(VARIABLE)
 _seconds = 0.0
+_most_seconds = COMPILING_SECONDS
 
 compilation_listeners: list[Callable[[float], object]] = []
 """They are called with the seconds of each compilation, in the thread that waited for it."""
@@ -63,9 +67,10 @@ def checked() -> bool:
     return os.environ.get(VARIABLE) == CHECKED
 
 
-def interpret() -> None:
-    """Interpret kernels from now on, unless some are compiled already."""
-    global _chosen
+def interpret(most_seconds: float = COMPILING_SECONDS) -> None:
+    """Interpret kernels from now on for some seconds, unless some are compiled already."""
+    global _chosen, _most_seconds
+    _most_seconds = most_seconds
     if _chosen is None:
         _chosen = INTERPRETED
 
@@ -81,7 +86,7 @@ def note_interpreted(seconds: float) -> None:
     """Count the time of an interpreted kernel."""
     global _seconds
     _seconds += seconds
-    if _seconds > INTERPRETED_SECONDS:
+    if _seconds > _most_seconds:
         compile_from_now_on()
 
 

@@ -64,6 +64,26 @@ def test_a_small_run_imports_no_compiler(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
 
 
+def test_small_input_that_takes_long_is_compiled() -> None:
+    code = """
+import numpy as np
+from spaseq.compiled import mode
+from spaseq.kb.kernels.search import find_sorted
+mode.interpret(most_seconds=0.005)
+texts = np.arange(3), np.frombuffer(b"ab", np.uint8)
+wanted = np.array([1]), np.frombuffer(b"b", np.uint8)
+for calls in range(1, 100_000):
+    assert find_sorted(*texts, *wanted, -1) == [1]
+    if not mode.interpreted():
+        break
+print(calls, *find_sorted(*texts, *wanted, -1) == [1])
+"""
+    env = {k: v for k, v in os.environ.items() if k != mode.VARIABLE}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert done.stdout.split()[1:] == ["True"], done.stderr
+    assert 1 <= int(done.stdout.split()[0]) < 99_999
+
+
 def test_what_has_been_compiled_stays_compiled() -> None:
     mode.compile_from_now_on()
     mode.interpret()
