@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from ipaddress import ip_address
 from pathlib import Path
 from types import MappingProxyType
@@ -199,7 +200,8 @@ class _TomlChecks:
             raise UsageError(f"the environment has no {match[1]}") from None
 
     def _check_token(self, server: Table) -> None:
-        if "token_file" not in server and not is_loopback(server.get("listen", "127.0.0.1:8787")):
+        host, _ = address_of(server.get("listen", "127.0.0.1:8787"))
+        if "token_file" not in server and not is_loopback(host):
             what = "listen: an address besides loopback needs token_file"
             self._mistake(("server", "listen"), what)
 
@@ -238,17 +240,19 @@ def address_of(listen: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def is_loopback(listen: str) -> bool:
-    """Whether only this machine reaches HOST:PORT.
+@lru_cache(256)
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host.
 
-    >>> is_loopback("127.0.0.1:8787"), is_loopback("[::1]:80"), is_loopback("0.0.0.0:80")
-    (True, True, False)
+    >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "::ffff:127.0.0.1", "0.0.0.0")]
+    [True, True, True, False]
     """
-    host = listen.rpartition(":")[0].strip("[]")
     try:
-        return ip_address(host).is_loopback
+        address = ip_address(host)
     except ValueError:
         return host == "localhost"
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback
 
 
 def _text(value: object) -> str:

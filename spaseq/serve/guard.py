@@ -16,6 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from spaseq.errors import UsageError
+from spaseq.serve.configuration import is_loopback
 from spaseq.serve.requests import Refused
 
 COOKIE = "spaseq"
@@ -169,7 +170,7 @@ class Access:
         given = headers.get("host", "")
         host = _host_of(given)
         known = {_host_of(name) for name in self.hosts} | {self.listen}
-        if _is_loopback(self.listen) or _is_loopback(served_at):
+        if is_loopback(self.listen) or is_loopback(served_at):
             known |= {"localhost", "127.0.0.1", "::1"}
         if _is_wildcard(self.listen):
             known.add(served_at)
@@ -197,8 +198,8 @@ class Access:
     def _check_near(self, headers: Headers, client: str) -> None:
         """Without a token only this machine is served, also through a proxy on it."""
         forwarded = headers.get("x-forwarded-for")
-        far = forwarded is not None and not _is_loopback(forwarded.rpartition(",")[2].strip())
-        if far or "forwarded" in headers or not _is_loopback(client):
+        far = forwarded is not None and not is_loopback(forwarded.rpartition(",")[2].strip())
+        if far or "forwarded" in headers or not is_loopback(client):
             raise Refused(
                 403,
                 "without a token only this machine is served",
@@ -274,16 +275,6 @@ def _host_of(text: str) -> str:
         return ""
     plain = parts.netloc == text and "@" not in text
     return (parts.hostname or "") if plain else ""
-
-
-@lru_cache(256)
-def _is_loopback(host: str) -> bool:
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return host == "localhost"
-    mapped = getattr(address, "ipv4_mapped", None)
-    return (mapped or address).is_loopback
 
 
 def _is_wildcard(host: str) -> bool:

@@ -66,6 +66,7 @@ def test_text_that_is_no_toml_is_named(tmp_path: Path) -> None:
 def test_another_address_than_loopback_is_allowed_with_a_token(tmp_path: Path) -> None:
     found = read(tmp_path, '[server]\nlisten = "0.0.0.0:80"\ntoken_file = "token"\n')
     assert found.server["token_file"] == tmp_path / "token"
+    read(tmp_path, '[server]\nlisten = "[::ffff:127.0.0.1]:80"\n')  # is loopback
 
 
 def test_a_token_file_may_begin_with_a_mark(tmp_path: Path) -> None:
