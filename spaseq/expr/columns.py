@@ -47,7 +47,7 @@ from spaseq.rdf.columns.term_columns import (
     distinct_codes,
     integer_texts,
 )
-from spaseq.rdf.columns.term_tables import TermTable
+from spaseq.rdf.columns.term_tables import term_table
 from spaseq.rdf.geosparql import GEOF
 from spaseq.rdf.terms.number_kinds import EXACT, SHORT
 from spaseq.records import record
@@ -293,12 +293,11 @@ def _whole_of(codes: Int32s, terms: Sequence[str]) -> tuple[Bools, Int64s]:
 
 
 def _distinct_whole(codes: Int32s, terms: Sequence[str]) -> tuple[Bools, Int64s]:
-    if not isinstance(terms, TermTable):
-        return whole_numbers([terms[code] for code in codes])
-    is_whole, values = terms.integers(codes)
+    table = term_table(terms)
+    is_whole, values = table.integers(codes)
     rest = np.flatnonzero(~is_whole)
     if len(rest):
-        is_whole[rest], values[rest] = whole_numbers(terms.take(codes[rest]))
+        is_whole[rest], values[rest] = whole_numbers(table.take(codes[rest]))
     return is_whole, values
 
 

@@ -29,7 +29,7 @@ from spaseq.rdf.columns.term_columns import (
     NumberColumn,
     distinct_codes,
 )
-from spaseq.rdf.columns.term_tables import TermTable
+from spaseq.rdf.columns.term_tables import term_table
 from spaseq.rdf.terms.number_kinds import (
     DATE_TIME,
     DOUBLE,
@@ -153,15 +153,12 @@ def decided(left: NumberColumn, right: NumberColumn) -> Bools:
 
 def doubles_of(codes: Int32s, terms: Sequence[str]) -> NumberColumn:
     """The terms of codes [n] into `terms`, -1 for unbound; each distinct one decoded once."""
-    if isinstance(terms, TermTable):
-        value, kind = terms.numbers(codes)
-        rest = np.flatnonzero(kind == UNKNOWN)
-    else:
-        value, kind = np.full(len(codes), np.nan), np.full(len(codes), OTHER, np.int8)
-        rest = np.flatnonzero(codes >= 0)
+    table = term_table(terms)
+    value, kind = table.numbers(codes)
+    rest = np.flatnonzero(kind == UNKNOWN)
     if len(rest):
-        used, which = distinct_codes(codes[rest], len(terms))
-        doubles, kinds = _decoded([terms[code] for code in used.tolist()])
+        used, which = distinct_codes(codes[rest], len(table))
+        doubles, kinds = _decoded(table.take(used.astype(np.int32)))
         value[rest], kind[rest] = doubles[which], kinds[which]
     return NumberColumn(value, kind)
 

@@ -132,8 +132,8 @@ def _column(data: Bytes, cells: kernel.Cells, number: int) -> Any:
     texts, places = [], []
     for kind in of_values:
         rows = np.flatnonzero(alike == kind)
-        lane = Lane(_FORMS[kind], _values(data, cells, number, rows, kind))
-        texts.append(lane.texts())
+        codes, distinct = Lane(_FORMS[kind], _values(data, cells, number, rows, kind)).encoded()
+        texts.append(distinct.texts().take(pa.array(codes)))
         places.append(rows)
     whole = np.full(len(kinds), -1, np.int64)
     whole[np.concatenate(places)] = np.arange(sum(map(len, places)))
