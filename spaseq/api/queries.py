@@ -17,7 +17,6 @@ from spaseq.errors import Diagnostic, InputError, QueryError, UsageError
 from spaseq.lang import ast
 from spaseq.lang.format import format_query
 from spaseq.lang.parser import MOST_CHARACTERS
-from spaseq.lang.rspql.translate import translate_text
 from spaseq.memory import collection_paused
 from spaseq.options import PlanningOptions
 from spaseq.plan.query_plan import QueryPlan
@@ -173,6 +172,8 @@ def translate(query: str | Path, *, base: str | None = None) -> str:
             the translation.
         InputError: the file cannot be read.
     """
+    from spaseq.lang.rspql.translate import translate_text  # runs do without it
+
     name = str(query) if isinstance(query, Path) else "<query>"
     text = read_query(query) if isinstance(query, Path) else query
     made = translate_text(text, name, base)
