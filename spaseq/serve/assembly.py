@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from spaseq.alert_templates.template import read_template
 from spaseq.api.prepare import StandingPlanner, load_knowledge
@@ -16,7 +16,7 @@ from spaseq.compiled.cache import has_kernels
 from spaseq.connectors.address import scheme_of
 from spaseq.diagnosis.report import Report
 from spaseq.diagnosis.watched_event import AskedEvent
-from spaseq.errors import InputError, UsageError
+from spaseq.errors import InputError, SpaseqError, UsageError
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.lift.lifted_messages import LiftedBroker
 from spaseq.logs.messages import Message
@@ -31,7 +31,7 @@ from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.inputs.stream_options import OnBad
 from spaseq.runtime.arrivals.stream_clock import FAR
 from spaseq.runtime.job.job import Job
-from spaseq.runtime.live.deliveries import SinkSettings, check_names
+from spaseq.runtime.live.deliveries import SinkSettings, check_files, check_names
 from spaseq.runtime.live.delivery import Terms
 from spaseq.runtime.live.graph_changes import MOST_BYTES, GraphView
 from spaseq.runtime.live.graph_log import first_graphs
@@ -64,6 +64,8 @@ _SINK_OPTIONS = (
     "starttls",
 )
 
+T = TypeVar("T")
+
 _NEVER = -(2**62)
 _EVER = 2**62  # ms
 """Before all times (ms)."""
@@ -90,12 +92,12 @@ def parts_of(
         engine: makes the engine that evaluates the queries.
 
     Raises:
-        SpaseqError: a lift, a context, a knowledge base, the token or a certificate is wrong.
+        SpaseqError: a stream, a lift, a context, a knowledge base, a sink, the token or a
+            certificate is wrong; all mistakes are named.
     """
     server = configuration.server
     data = server.get("data", directory / "state")
-    knowledge = _knowledge(configuration, data)
-    streams = [stream_of(name, table) for name, table in configuration.streams.items()]
+    knowledge, streams, sinks, access, tls = _given(configuration, data)
 
     plan = StandingPlanner(PlanningOptions(), knowledge)
     audit = Audit(data)
@@ -104,7 +106,7 @@ def parts_of(
         streams,
         Job((), (), knowledge, on_note=_LOG.warning, graphs=configuration.graphs),
         plan,
-        {name: _sink(name, table) for name, table in configuration.sinks.items()},
+        sinks,
         _run_options(server, engine, (RECORD, record_of(configuration)), audit),
     )
     events = TraceEvents({s.iri: _stream_reading(s) for s in streams}, run.newest_records)
@@ -113,7 +115,7 @@ def parts_of(
         plan,
         audit,
         configuration.queries.get("directory", data / "queries.d"),
-        _access(configuration),
+        access,
         {stream.name: _posted(stream) for stream in streams},
         KeptReplies(_retain(server)),
         _Reasons(run, streams),
@@ -122,8 +124,62 @@ def parts_of(
         server.get("max_body", 16_000_000),
         server.get("max_kb", MOST_BYTES),
         _retain(server),
-        _tls(server),
+        tls,
     )
+
+
+def _given(
+    configuration: Configuration, data: Path
+) -> tuple[
+    KnowledgeBase,
+    list[LiveStream],
+    dict[str, SinkSettings],
+    Access,
+    tuple[Path, Path] | None,
+]:
+    """What a configuration describes; errors as from `parts_of`."""
+    server, mistakes = configuration.server, _Mistakes()
+    loaded = mistakes.without(lambda: _knowledge(configuration, data))
+    streams = [
+        stream
+        for name, table in configuration.streams.items()
+        for stream in mistakes.without(partial(stream_of, name, table))
+    ]
+    sinks = {
+        name: sink
+        for name, table in configuration.sinks.items()
+        for sink in mistakes.without(partial(_sink, name, table))
+    }
+    mistakes.without(lambda: check_files({name: sink.outlet() for name, sink in sinks.items()}))
+    admitted = mistakes.without(lambda: _access(configuration))
+    certified = mistakes.without(lambda: _tls(server))
+    mistakes.tell()
+    (knowledge,), (access,), (tls,) = loaded, admitted, certified
+    return knowledge, streams, sinks, access, tls
+
+
+class _Mistakes:
+    """The errors of the parts of a configuration."""
+
+    def __init__(self) -> None:
+        self._errors: list[SpaseqError] = []
+
+    def without(self, make: Callable[[], T]) -> tuple[T, ...]:
+        """What a function makes; nothing if it raises an error, which is kept."""
+        try:
+            return (make(),)
+        except SpaseqError as error:
+            self._errors.append(error)
+            return ()
+
+    def tell(self) -> None:
+        """Raise the errors as one, if there are any."""
+        if len(self._errors) > 1:
+            text = "\n".join(map(str, self._errors))
+            wrong_call = all(isinstance(error, UsageError) for error in self._errors)
+            raise UsageError(text) if wrong_call else InputError(text)
+        if self._errors:
+            raise self._errors[0]
 
 
 def _run_options(

@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from spaseq.api.streams import stream_source
+from spaseq.connectors import SOURCES_OF_SCHEMES, is_source
+from spaseq.connectors.address import scheme_of
 from spaseq.errors import InputError, UsageError
+from spaseq.lang.spelling import suggested
 from spaseq.lift.cells import field_types
 from spaseq.lift.lifted import Lifted
 from spaseq.options import (
@@ -46,7 +49,12 @@ def stream_of(name: str, table: Mapping[str, Any]) -> LiveStream:
         InputError: a lift or a context is missing or wrong.
         UsageError: keys do not go together.
     """
-    given_source = [table.get("source", POSTED)]
+    url = table.get("source", POSTED)
+    if "://" in url and not is_source(url):
+        like, known = suggested(scheme_of(url), SOURCES_OF_SCHEMES), ", ".join(SOURCES_OF_SCHEMES)
+        hint = f"did you mean {like}://?" if like else f"known: {known}, or a path"
+        raise UsageError(f"[streams.{name}] source: {scheme_of(url)}:// is no source; {hint}")
+    given_source = [url]
     for key in ("context", "context_map"):
         if "lift" in table and key in table:
             raise UsageError(f"[streams.{name}] has a lift and a {key}; give one")
@@ -56,16 +64,16 @@ def stream_of(name: str, table: Mapping[str, Any]) -> LiveStream:
         how = Lifted(given_source, table["lift"], types, table.get("csv"))
     elif "context" in table:
         how = JsonLd(given_source, table["context"])
-    most = table.get("max_message") if "source" in table else None  # max_body bounds requests
-    messages = MessageOptions(table.get("format"), table.get("time"), table.get("dedup"), most)
-    follow = FollowOptions(Path(), messages=messages)
-    keys = ("context_map", "time_predicate", "time_unit")
-    reading = ReadingOptions(**{key: table[key] for key in keys if key in table})
-    options = RunOptions(reading=reading, runtime=_LOCAL, follow=follow)
     try:
+        most = table.get("max_message") if "source" in table else None  # max_body bounds requests
+        messages = MessageOptions(table.get("format"), table.get("time"), table.get("dedup"), most)
+        follow = FollowOptions(Path(), messages=messages)
+        keys = ("context_map", "time_predicate", "time_unit")
+        reading = ReadingOptions(**{key: table[key] for key in keys if key in table})
+        options = RunOptions(reading=reading, runtime=_LOCAL, follow=follow)
         source = stream_source(table["iri"], how, options)
-    except InputError as error:
-        raise InputError(f"[streams.{name}] {error}") from None
+    except (InputError, UsageError) as error:
+        raise type(error)(f"[streams.{name}] {error}") from None
     if not isinstance(source, BrokerStream):
         raise UsageError(f"[streams.{name}] source: {source.describe()} cannot be followed here")
     given = {field: table[key] for key, field in _SETTINGS.items() if key in table}

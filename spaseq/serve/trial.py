@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator, Sequence
+from glob import has_magic
 from itertools import chain
 from pathlib import Path
 
@@ -69,10 +71,7 @@ def try_out(configuration: Configuration, directory: Path) -> list[str]:
         count, failed = _failed_tests(path)
         ran += count
         wrong += failed
-    places = [table["source"] for table in configuration.streams.values() if "source" in table]
-    places += [table["to"] for table in configuration.sinks.values()]
-    for url in places:
-        wrong += _unreachable(url)
+    wrong += _missing_places(configuration)
     if wrong:
         raise InputError("\n".join(wrong))
     counts = {
@@ -145,6 +144,19 @@ def _failed_tests(path: Path) -> tuple[int, list[str]]:
         for outcome in ended
         if outcome.failure
     ]
+
+
+def _missing_places(configuration: Configuration) -> Iterator[str]:
+    """The sources and sinks that cannot be reached, and the paths that are not there."""
+    for table in configuration.streams.values():
+        given = table.get("source", "")
+        yield from _unreachable(given)
+        if given and not (is_source(given) or os.path.exists(given) or has_magic(given)):
+            yield f"{given}: no such file or directory"
+    for table in configuration.sinks.values():
+        yield from _unreachable(table["to"])
+        if not (is_sink(table["to"]) or os.path.isdir(os.path.dirname(table["to"]))):
+            yield f"{table['to']}: there is no directory {os.path.dirname(table['to'])}"
 
 
 def _unreachable(url: str) -> Iterator[str]:

@@ -256,6 +256,63 @@ def test_check_reports_what_is_wrong(
     assert not (configuration.parent / "state").exists()
 
 
+def test_check_names_the_mistakes_of_all_parts_at_once(
+    configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a part needs that is missing or wrong, and not only the first one."""
+    more = """
+[streams.A]
+iri = "http://e/a"
+source = "mqt://host/topic"
+[streams.B]
+iri = "http://e/b"
+format = "jsn"
+[streams.C]
+iri = "http://e/c"
+context = "missing.jsonld"
+[kb]
+"http://e/kb" = "missing.ttl"
+[sinks.one]
+to = "htp://host/x"
+[sinks.two]
+to = "out.jsonl"
+[sinks.three]
+to = "out.jsonl"
+"""
+    configuration.write_text(configuration.read_text() + more)
+    found = check(configuration, capsys)
+    assert found.status == 3
+    for told in (
+        "[streams.A] source: mqt:// is no source; did you mean mqtt://?",
+        "[streams.B] unknown format 'jsn', did you mean 'json'?",
+        "[streams.C] cannot read the context",
+        "no such file or directory",
+        "[sinks.one] htp:// is no output",
+        "sinks two and three are one file",
+    ):
+        assert told in found.err
+
+
+def test_check_looks_for_the_paths_of_sources_and_sinks(
+    configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = """
+[streams.A]
+iri = "http://e/a"
+source = "incoming"
+[sinks.one]
+to = "answers/out.jsonl"
+"""
+    configuration.write_text(configuration.read_text() + more)
+    found = check(configuration, capsys)
+    assert found.status == 3
+    assert "incoming: no such file or directory" in found.err
+    assert "answers/out.jsonl: there is no directory" in found.err
+    for name in ("incoming", "answers"):
+        (configuration.parent / name).mkdir()
+    assert check(configuration, capsys).status == 0
+
+
 def test_check_takes_a_reader_before_the_query_that_maintains_its_graph(
     configuration: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

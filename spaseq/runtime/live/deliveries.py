@@ -138,7 +138,7 @@ class Deliveries:
         check_names(sinks)
         self._log = log
         outlets = {name: settings.outlet(text_of) for name, settings in sinks.items()}
-        _check_files(outlets)
+        check_files(outlets)
         self._deliveries: list[Delivery] = []
         try:
             for name, outlet in outlets.items():
@@ -176,7 +176,7 @@ class Deliveries:
             delivery.close(max(0.0, end - time.monotonic()))
 
 
-def _check_files(outlets: Mapping[str, Outlet]) -> None:
+def check_files(outlets: Mapping[str, Outlet]) -> None:
     """UsageError if two outputs share a file: each would cut the file after its last answer."""
     files: dict[str, str] = {}
     for name, outlet in outlets.items():
