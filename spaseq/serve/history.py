@@ -135,7 +135,6 @@ class Versions:
             if known and known[-1]["text"] == text:
                 return
             number = known[-1]["version"] + 1 if known else 1
-            self._directory.mkdir(exist_ok=True)
             line = {"version": number, "time": now_text(), "who": who, "text": text}
             append_line(self._path(name), json.dumps(line))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from spaseq.errors import RunError
 from spaseq.serve import history
 from tests.serve.servers import Served, served, wait
 
@@ -141,3 +142,9 @@ def test_who_is_the_name_of_the_token(tmp_path: Path, monkeypatch: pytest.Monkey
         ("file", "delete", "jam"),
     ]
     assert "mine" not in (tmp_path / "state" / "audit.jsonl").read_text()  # hashes only
+
+
+def test_a_version_that_cannot_be_kept_is_an_error_with_its_file(tmp_path: Path) -> None:
+    kept = history.Versions(tmp_path / "gone")
+    with pytest.raises(RunError, match=r"cannot write .*versions/jam\.jsonl: No such file"):
+        kept.add("jam", "ann", "SELECT ...")

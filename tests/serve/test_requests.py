@@ -632,6 +632,7 @@ def test_a_data_directory_that_is_moved_away_refuses_everything(
     with served(tmp_path) as server:
         assert server.post(event(0)).json()["accepted"] == 1
         data.rename(elsewhere)
+        data.mkdir()
         wait(lambda: server.http.get("/health").status_code == 503)  # though nobody posts
         assert server.http.get("/health").json()["problems"] == [
             f"data directory: {data} was deleted or moved: put it back, or start again"
@@ -643,6 +644,7 @@ def test_a_data_directory_that_is_moved_away_refuses_everything(
         refused += [server.http.post("/streams/S/heartbeat", json=beat)]
         assert [reply.status_code for reply in refused] == [503] * 5
         assert all("No such file" in reply.json()["error"] for reply in refused)
+        data.rmdir()
         elsewhere.rename(data)
         assert server.post(event(1), Idempotency_Key="1").json()["accepted"] == 1
         wait(lambda: server.http.get("/health").status_code == 200)

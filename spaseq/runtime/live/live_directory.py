@@ -184,7 +184,7 @@ class LiveDirectory:
 
     def check(self) -> None:
         """RunError if it was deleted or moved."""
-        if not self.path.exists():
+        if not (self.path / _MANIFEST).exists():
             raise RunError(f"{self.path} was deleted or moved: put it back, or start again")
 
     def stream(self, iri: str) -> Path:
