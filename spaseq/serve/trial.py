@@ -155,8 +155,9 @@ def _missing_places(configuration: Configuration) -> Iterator[str]:
             yield f"{given}: no such file or directory"
     for table in configuration.sinks.values():
         yield from _unreachable(table["to"])
-        if not (is_sink(table["to"]) or os.path.isdir(os.path.dirname(table["to"]))):
-            yield f"{table['to']}: there is no directory {os.path.dirname(table['to'])}"
+        parent = Path(table["to"]).parent
+        if not (is_sink(table["to"]) or parent.is_dir()):
+            yield f"{table['to']}: there is no directory {parent}"
 
 
 def _unreachable(url: str) -> Iterator[str]:

@@ -294,7 +294,7 @@ to = "out.jsonl"
 
 
 def test_check_looks_for_the_paths_of_sources_and_sinks(
-    configuration: Path, capsys: pytest.CaptureFixture[str]
+    configuration: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     more = """
 [streams.A]
@@ -311,6 +311,9 @@ to = "answers/out.jsonl"
     for name in ("incoming", "answers"):
         (configuration.parent / name).mkdir()
     assert check(configuration, capsys).status == 0
+    configuration.write_text(configuration.read_text() + '[sinks.two]\nto = "out.jsonl"\n')
+    monkeypatch.chdir(configuration.parent)
+    assert check(Path(configuration.name), capsys).status == 0
 
 
 def test_check_takes_a_reader_before_the_query_that_maintains_its_graph(
