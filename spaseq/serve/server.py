@@ -94,7 +94,9 @@ PARAMETERS: Mapping[Called, tuple[str, ...]] = {
     graphs.delete_graph: ("graph", "default", "from"),
     graphs.update_graph: ("graph", "default", "from"),
 }
-"""The parameters in the URLs of requests. A GET that is not here may have any."""
+"""The parameters in the URLs of requests. A GET that is not here may have any, and so may a POST of
+events: services that send events add their own.
+"""
 
 PAGE = Path(__file__).parent / "page"
 """The files of the page."""
@@ -125,7 +127,7 @@ def application(state: ServerState) -> ASGIApp:
 def _checked(method: str, called: Called) -> Called:
     """Answers requests of which all parameters are known."""
     known = PARAMETERS.get(called, ())
-    if method == "GET" and not known:
+    if called is streams.post_events or (method == "GET" and not known):
         return called
 
     async def checked(request: Request) -> ASGIApp:

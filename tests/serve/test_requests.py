@@ -870,6 +870,11 @@ def test_an_unknown_parameter_is_refused(server: Served) -> None:
     assert http.get("/live?t=1").status_code == 200
 
 
+def test_a_sender_of_events_may_add_parameters(server: Served) -> None:
+    answer = server.http.post("/streams/S?topic=order&id=7", content=event(0), headers=NQUADS)
+    assert (answer.status_code, answer.json()["accepted"]) == (200, 1)
+
+
 def test_a_misspelt_stream_is_suggested(server: Served) -> None:
     answer = server.http.post("/streams/s", content=event(0), headers=NQUADS)
     assert (answer.status_code, answer.json()["hint"]) == (404, "did you mean S?")
