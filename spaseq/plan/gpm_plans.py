@@ -133,7 +133,7 @@ def _gpm_plan(resolved: Resolved, gpm: ast.Gpm, algebra: GpmAlgebra) -> GpmPlan:
 
 
 NOW = n.parameter(0)
-"""The variable that replaces NOW() in a GPM on NEW or GONE: the time of the window event."""
+"""The variable that replaces NOW() in a GPM on windows: the time of the window event."""
 
 
 def algebra_on_windows(
@@ -142,7 +142,7 @@ def algebra_on_windows(
     """The algebra of a GPM with a window as source; `seen` may be bound before it.
 
     A GPM on NEW or GONE is evaluated by itself. The variables of PARTITION BY have values on every
-    window event.
+    window event. So has NOW(): a pattern that depends on these values only is not correlated.
     """
     partition = frozenset(v.name for v in resolved.query.partition)
     keys = partition if is_on_windows(gpm, resolved.query) else frozenset[str]()
@@ -151,11 +151,21 @@ def algebra_on_windows(
         names = visible(possible(pattern)), visible(certain(pattern))
         return GpmAlgebra(pattern, (), names[0] | keys, names[1] | keys)
     algebra = split_gpm(gpm, seen | keys, schema)
+    if algebra.correlation is not None and is_on_windows(gpm, resolved.query):
+        timed = replace(gpm, pattern=_without_now(gpm.pattern))
+        alone = split_gpm(timed, seen - keys, schema)
+        if alone.correlation is None:
+            algebra = replace(alone, deferred=tuple(map(_with_now, alone.deferred)))
     return replace(algebra, possible=algebra.possible | keys, certain=algebra.certain | keys)
 
 
 def _without_now(group: ast.GroupGraphPattern) -> ast.GroupGraphPattern:
     return rewritten(group, lambda node: ast.Var(NOW) if is_now(node) else None)
+
+
+def _with_now(expr: ast.Expr) -> ast.Expr:
+    now = ast.Call("NOW", ())
+    return rewritten(expr, lambda node: now if node == ast.Var(NOW) else None)
 
 
 def sources_of(gpm: ast.Gpm, query: ast.Query) -> tuple[WindowSource, ...]:
@@ -166,7 +176,7 @@ def sources_of(gpm: ast.Gpm, query: ast.Query) -> tuple[WindowSource, ...]:
 
 
 def values_needed(algebra: GpmAlgebra, partition: Iterable[str]) -> tuple[str, ...]:
-    """The variables whose values are substituted in a pattern on NEW or GONE, sorted."""
+    """The variables whose values are substituted in a pattern on window events, sorted."""
     return tuple(sorted(sensitive(algebra.pattern) & {*partition, NOW}))
 
 

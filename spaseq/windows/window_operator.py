@@ -261,7 +261,7 @@ class WindowOperator(Stateful):
         exceeding: dict[int, str],
     ) -> EventSolutions:
         """The distinct solutions of a GPM on window events, which agree with the partitions."""
-        if gpm.needed and any(source.change for source in gpm.windows):
+        if gpm.needed and gpm.correlation is None:
             solutions = self._substituted(gpm, index, events, exceeding)
         else:
             evaluator = self._evaluator(number)

@@ -165,6 +165,35 @@ def test_aggregates_and_orders_see_the_time_of_the_window(source: str) -> None:
     assert [value(m, "a") for m in found] == [10, 20, 60, 70, 10]
 
 
+ROADS = [(0, "o1", "r1", 10), (1, "o2", "r2", 20), (2, "o1", "r1", 60), (3, "o3", "r1", 70)]
+
+
+def test_a_pattern_over_the_partition_and_the_time_waits_for_no_step() -> None:
+    """When the thing was on the road before; a window event is evaluated once, in stage 1."""
+    query = f"""{PREFIXES} SELECT ?a ?t WITHIN 1 MINUTES PARTITION BY (?road) FROM STREAM S <http://e/s>
+        FROM WINDOW W ON S RANGE 2 EVENTS EACH EVENT KEY {{ ?o :road ?road }}
+        WHERE {{ SEQ(A) DEFINE GPM A ON W {{
+        EVENT {{ ?o :v ?a }}
+        OPTIONAL {{ EVENT AT ?t {{ ?o :road ?road }} FILTER (?t < NOW()) }} }} }}"""
+    (gpm,) = compile_query(query).patterns.gpms
+    assert (gpm.correlation, len(gpm.needed)) == (None, 2)
+    lines = (
+        "<http://e/{0}> <http://e/road> <http://e/{1}> .\n"
+        f'<http://e/{{0}}> <http://e/v> "{{2}}"^^<{XSD}integer> .'
+    )
+    sent = [spaseq.Event(lines.format(*each), time * 1000) for time, *each in ROADS]
+    found = list(spaseq.run(query, {"S": sent}, runtime="local"))
+    with spaseq.Engine(query) as engine:
+        pushed_one_by_one = [m for e in sent for m in engine.push("S", e.graph, e.time)]
+        assert [*pushed_one_by_one, *engine.close()] == found
+    shown = [(seconds(m)[0], value(m, "a"), str(m.bindings.get("t"))[:20]) for m in found]
+    first, third = '"1970-01-01T00:00:00', '"1970-01-01T00:00:02'
+    assert shown == [
+        (0, 10, "None"), (1, 20, "None"),
+        (2, 10, first), (2, 60, first), (3, 60, third), (3, 70, "None"),
+    ]  # fmt: skip
+
+
 def test_a_filter_inside_event_sees_earlier_steps() -> None:
     high = "{ EVENT { ?o :v ?a FILTER(?a > ?first + 40) } }"
     gpms = f"DEFINE GPM B ON S {{ ?x :v ?first }} DEFINE GPM H ON W1 {high}"
