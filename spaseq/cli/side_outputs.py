@@ -93,6 +93,7 @@ def _how_to_time(predicate: str | None) -> str:
     return "name the predicate of the times with --time-predicate IRI"
 
 
+_OPTIONS = ("--bad", "--late")
 _SHOWN = 5  # number of items on stderr if no file receives them
 
 
@@ -107,7 +108,8 @@ class SideOutputs:
         self._paths = (options.bad, options.late, options.partial)
         self._strict = options.strict
         self._files: list[TextIO | None] = [None, None, None]
-        self._shown = self._hidden = 0
+        self._shown = 0
+        self._hidden: Counter[str] = Counter()  # by the option that would keep them
         self._reasons = BadReasons()
         self._lost = set[str]()  # fields
         self._over_limit: Counter[str] = Counter()  # by query
@@ -146,7 +148,7 @@ class SideOutputs:
         error = RunError if bad.over_limit else InputError
         new = self._reasons.take(bad) or bad.over_limit
         self._over_limit[bad.file] += bad.over_limit
-        self._take(file, write, f"{where}: {bad.reason}{which}", error, new)
+        self._take(0, write, f"{where}: {bad.reason}{which}", error, new)
 
     def on_lost(self, lost: BadInput) -> None:
         """Take values that a cast loses: bad input with `strict`, else shown once by field.
@@ -170,7 +172,7 @@ class SideOutputs:
                 late.stream, late.event, late.time, late.lateness_ms
             )
         )
-        self._take(file, write, f"late by {late.lateness_ms} ms: {late.event or late.stream}")
+        self._take(1, write, f"late by {late.lateness_ms} ms: {late.event or late.stream}")
 
     def on_partial(self, query: str, partial: PartialAnswer) -> None:
         """Take a partial match of the query with this name."""
@@ -181,7 +183,9 @@ class SideOutputs:
     def report(self, only_bad: bool) -> None:
         """Report the number that was not shown, and what the bad inputs share."""
         if self._hidden:
-            tell(f"... and {self._hidden:,} more; --bad FILE and --late FILE keep them")
+            kept = " and ".join(f"{option} FILE" for option in sorted(self._hidden))
+            keeps = "keeps" if len(self._hidden) == 1 else "keep"
+            tell(f"... and {self._hidden.total():,} more; {kept} {keeps} them")
         for sentence in () if only_bad else self._reasons.advice(only_bad):
             tell(f"spaseq: {sentence}")
 
@@ -213,19 +217,20 @@ class SideOutputs:
 
     def _take(
         self,
-        file: TextIO | None,
+        output: int,
         write: Callable[[], None] | None,
         text: str,
         error: type[SpaseqError] = InputError,
         new: bool = True,
     ) -> None:
+        file = self._files[output]
         if file is not None and write is not None:
             write()
             file.flush()
         else:
             shown = new and self._shown < _SHOWN
             self._shown += shown
-            self._hidden += not shown
+            self._hidden.update(() if shown else (_OPTIONS[output],))
             if shown:
                 tell(f"spaseq: {one_line(text)}")
         if self._strict:

@@ -68,7 +68,7 @@ def inner_name(field: str) -> str:
 
 
 TWICE = Wrong("two fields have this name")
-OBJECT = Wrong("an object is no term; its fields are")
+OBJECT = Wrong("an object is no term: use its fields, such as ?a_b")
 
 MembersOf = Callable[[Any], "Iterable[tuple[str, Any]] | None"]
 """The members of an object; None for another value."""

@@ -30,6 +30,7 @@ from spaseq.lift.row_blocks import (
 )
 from spaseq.limits import Limits
 from spaseq.rdf.inputs.csv_dialect import CsvDialect
+from spaseq.rdf.inputs.files import GZIP_MAGIC
 from spaseq.rdf.terms.term import literal_text
 
 _PART = 1 << 20
@@ -111,8 +112,7 @@ class DelimitedRows:
         try:
             row = next(self._texts(lambda *_: None, header=True), None)
         except UnicodeDecodeError:
-            hint = "" if dialect.encoding != "utf-8" else "; --csv encoding=cp1252 may be right"
-            raise InputError(f"{name}: the header is not {self._encoding}{hint}") from None
+            raise InputError(f"{name}: the header is {self._no_text(first[0])}") from None
         if row is None:
             raise InputError(f"{name}: there is no header, the line with the names of the fields")
         self.names = [variable_of(cell or "") for cell in row[1]]
@@ -130,6 +130,15 @@ class DelimitedRows:
                 break
         self._lines.back(lines)
         return lines
+
+    def _no_text(self, line: bytes) -> str:
+        """Why a line is no text, and what to write."""
+        if line.startswith(GZIP_MAGIC):
+            return "packed: give the file a name that ends in .gz"
+        if self._encoding != "UTF-8":
+            return f"not {self._encoding}"
+        is_wide = line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        return f"not UTF-8; --csv encoding={'utf-16' if is_wide else 'cp1252'} may be right"
 
     def blocks(self, wanted: frozenset[str], report: Report) -> Iterator[RowBlock]:
         """The rows with the wanted fields; bad rows are reported."""
@@ -231,7 +240,7 @@ class DelimitedRows:
             except UnicodeDecodeError:
                 if header:
                     raise
-                reason = f"not {self._encoding}"
+                reason = self._no_text(raw)
             except _Unclosed:
                 reason = "a quoted cell has no closing quote"
             except _Malformed:

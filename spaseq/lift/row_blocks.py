@@ -132,7 +132,7 @@ def cells(column: Any) -> list[Cell]:
     if _is_list(kind):
         return _lists(column)
     if pa.types.is_struct(kind):
-        return _all(column, Wrong("a struct is no term; its fields are"))
+        return _all(column, Wrong("a struct is no term: use its fields, such as ?a_b"))
     values = _values(column)
     if values is None:
         return _all(column, Wrong(f"{kind} is no term"))

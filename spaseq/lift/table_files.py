@@ -158,10 +158,7 @@ class TableFile:
             else:
                 yield from self._table_blocks(plan, self.known_fields(limits), asked)
         except READ_ERRORS as error:
-            reason = (
-                f"the rest of the file is not read: {getattr(error, 'strerror', None) or error}"
-            )
-            on_bad(BadInput(self.path, None, reason))
+            on_bad(BadInput(self.path, None, f"the rest of the file is not read: {_why(error)}"))
 
     def check(self, plan: LiftPlan, limits: Limits) -> None:
         """Look at the header or schema only.
@@ -170,8 +167,11 @@ class TableFile:
             InputError: as for `blocks`.
         """
         if self.format in DELIMITED:
-            with closing(self._opened(limits)) as data:
-                rows = DelimitedRows(data, self._dialect, limits, self.path)
+            try:
+                with closing(self._opened(limits)) as data:
+                    rows = DelimitedRows(data, self._dialect, limits, self.path)
+            except READ_ERRORS as error:
+                raise InputError(f"cannot read {self.path}: {_why(error)}") from None
             check_names(self.path, rows.names, plan.fields, rows.advice)
         elif self.format in TEXT_FORMATS:
             self._opened(limits).close()
@@ -235,15 +235,25 @@ class TableFile:
     def _table_blocks(
         self, plan: LiftPlan, known: KnownFields, asked: AskedRows | None
     ) -> Iterator[RowBlock | FilteredRows | TimedRows]:
+        import pyarrow as pa
+
         with closing(_OpenTable(self)) as table:
             check_names(self.path, table_variables(table.schema), plan.fields)
             number = 1 + table.rows_before()
-            for batch in table.batches(plan, known, asked):
-                if isinstance(batch, FilteredRows | TimedRows):
-                    yield batch
-                else:
-                    yield table_block(batch, plan.fields.wanted, number)
-                number += len(batch)
+            try:
+                for batch in table.batches(plan, known, asked):
+                    if isinstance(batch, FilteredRows | TimedRows):
+                        yield batch
+                    else:
+                        yield table_block(batch, plan.fields.wanted, number)
+                    number += len(batch)
+            except pa.ArrowException as error:
+                raise OSError(str(error)) from error
+
+
+def _why(error: Exception) -> str:
+    """The reason of a failed read."""
+    return str(getattr(error, "strerror", None) or error)
 
 
 PARQUET_READING: dict[str, Any] = {"coerce_int96_timestamp_unit": "us"}

@@ -113,7 +113,7 @@ def test_without_a_file_for_them_the_first_event_is_named_on_stderr(
     said = run(place, server, runtime="local").err.splitlines()
     (shown,) = [line for line in said if "no answer:" in line]
     assert "(http://example/e0 of " in shown
-    assert "... and 2 more; --bad FILE and --late FILE keep them" in said
+    assert "... and 2 more; --bad FILE keeps them" in said
 
 
 def test_a_required_endpoint_that_is_down_stops_the_run_at_its_start(

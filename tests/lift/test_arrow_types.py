@@ -145,3 +145,14 @@ def test_a_file_of_which_no_field_is_read(tmp_path: Path) -> None:
     path = written(tmp_path, pa.table({"a": [7, 8, 9]}), "t.arrow")
     found, bad = objects(path, lift_of(":r :v ?_line"))
     assert (found, bad) == ([[integer(1)], [integer(2)], [integer(3)]], [])
+
+
+def test_the_rest_of_a_torn_stream_is_bad_input(tmp_path: Path) -> None:
+    """The rows before are read."""
+    path, table = tmp_path / "t.arrows", pa.table({"a": [*range(1000)]})
+    with pa.ipc.new_stream(path, table.schema) as stream:
+        stream.write_table(table, max_chunksize=100)
+    path.write_bytes(path.read_bytes()[:-500])
+    found, bad = objects(path, lift_of(":r :v ?a"))
+    assert [row[0] for row in found] == [integer(n) for n in range(900)]
+    assert [reason.split(":")[0] for _, reason in bad] == ["the rest of the file is not read"]

@@ -150,7 +150,7 @@ def test_number_of_a_row_counts_bad_rows_but_no_blank_lines(tmp_path: Path) -> N
 def test_text_that_is_not_utf8_is_a_bad_row(tmp_path: Path) -> None:
     found, bad = objects(file(tmp_path, b"a,b\n\xff,1\nx,2\n"), NUMBERED)
     assert found == [['"x"']]
-    assert bad == [(2, "not UTF-8")]
+    assert bad == [(2, "not UTF-8; --csv encoding=cp1252 may be right")]
 
 
 @pytest.mark.parametrize(

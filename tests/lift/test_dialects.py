@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
 import pytest
 
 from spaseq.cli.main import main
-from spaseq.errors import UsageError
+from spaseq.errors import InputError, UsageError
 from spaseq.lift.cells import field_types
 from spaseq.lift.lift_checks import compiled_lift
 from spaseq.lift.lifted_source import LiftedFiles
@@ -188,3 +189,26 @@ def test_the_command_line(
     with pytest.raises(SystemExit):
         main(["check", "t.lift.rq", *given])
     assert "1 of the first 2 rows lose ?value by a cast" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("start", "reason"),
+    [
+        (b"\xff\xfea\x00\n\x00", "not UTF-8; --csv encoding=utf-16 may be right"),
+        ("größe\n".encode("latin-1"), "not UTF-8; --csv encoding=cp1252 may be right"),
+        (b"\x1f\x8b\x08\x00", "packed: give the file a name that ends in .gz"),
+    ],
+)
+def test_a_header_that_is_no_text_says_what_to_write(
+    tmp_path: Path, start: bytes, reason: str
+) -> None:
+    (tmp_path / "t.csv").write_bytes(start)
+    with pytest.raises(InputError, match=f"the header is {reason}"):
+        read(tmp_path / "t.csv", lift_of(":r :v ?a"))
+
+
+def test_a_torn_gz_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n1,2\n")[:12])
+    with pytest.raises(InputError, match=r"cannot read .*t\.csv\.gz: the \.gz ends at byte 12"):
+        read(path, lift_of(":r :v ?a"))

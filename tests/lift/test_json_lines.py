@@ -43,7 +43,7 @@ def test_token(token: str, term: str | None, tmp_path: Path) -> None:
     ("row", "reason"),
     [
         ('{"a": 1, "a": 2}', "field a: two fields have this name"),
-        ('{"a": {"b": 1}}', "field a: an object is no term; its fields are"),
+        ('{"a": {"b": 1}}', "field a: an object is no term: use its fields, such as ?a_b"),
         ('{"a": [1]}', "field a: a list is no term"),
         ('{"a": "\\ud800"}', "field a: a lone surrogate is no character"),
         ('{"a": NaN}', "NaN is no JSON"),

@@ -40,7 +40,7 @@ _PACKED_STEP = 1 << 16
 _FREE_BYTES = 1 << 26
 """Unpacked bytes before the inflation is checked: a small file may hold one line many times."""
 
-_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC = b"\x1f\x8b"
 """The first bytes of a member."""
 
 _GZIP = 31  # zlib's sign for the gzip format, with its check sum
@@ -125,9 +125,9 @@ class UnpackedFile(io.RawIOBase):
 
     def _begins(self) -> bool:
         """Whether another member begins with the waiting bytes."""
-        if len(self._waiting) < len(_MAGIC):
+        if len(self._waiting) < len(GZIP_MAGIC):
             self._waiting += self._packed.read(_PACKED_STEP)
-        return self._waiting.startswith(_MAGIC)
+        return self._waiting.startswith(GZIP_MAGIC)
 
     def _unpacked(self, most: int) -> bytes:
         """The next bytes, at most `most`; possibly none."""
