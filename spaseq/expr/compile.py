@@ -28,7 +28,7 @@ from spaseq.lang.spelling import nearest
 from spaseq.lang.variables import variables_of, walk
 from spaseq.rdf.schema import Schema
 from spaseq.rdf.terms.term import XSD_STRING
-from spaseq.rdf.terms.times import time_literal
+from spaseq.rdf.terms.times import canonical_time
 from spaseq.records import record
 
 R = TypeVar("R")
@@ -205,7 +205,7 @@ class ExpressionCompiler:
                 return lambda env: constant
             case ast.Timestamp(gpm):
                 ms = leaves.event_time(gpm.name)
-                return lambda env: time_literal(ms(env))
+                return lambda env: canonical_time(ms(env))
             case ast.Prev(ast.Var(name)):
                 return leaves.previous_term(name)
             case ast.Aggregate():

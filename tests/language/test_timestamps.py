@@ -55,3 +55,22 @@ def test_a_negated_step_inside_a_repetition(
     sequence: str, condition: str, words: str, answers: list[str], runtime: str
 ) -> None:
     assert run(sequence, condition, words, runtime) == answers
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_the_same_time_is_the_same_term_everywhere(runtime: str) -> None:
+    """TIMESTAMP, NOW() and EVENT AT bind terms that join, with fractions of a second, too."""
+    query = """SELECT (TIMESTAMP(A) AS ?time) ?now ?at (TIMESTAMP(A) + ?none AS ?later)
+    WITHIN 1 MINUTES FROM STREAM S <http://example/s>
+    FROM WINDOW W ON S RANGE 2 EVENTS EACH EVENT WHERE { SEQ(A; B)
+    DEFINE GPM A ON S { ?x <http://example/a> ?none BIND(NOW() AS ?now) }
+    DEFINE GPM B ON W { BIND(TIMESTAMP(A) AS ?at) EVENT AT ?at { ?y ?p ?o } } }"""
+    duration = "<http://www.w3.org/2001/XMLSchema#dayTimeDuration>"
+    stream = [
+        Event(f'<http://example/x> <http://example/a> "PT0.25S"^^{duration} .', 1500),
+        Event('<http://example/x> <http://example/b> "2" .', 2000),
+    ]
+    (match,) = spaseq.run(query, {"S": stream}, runtime=runtime)
+    found = {name: str(match.bindings[name])[1:25] for name in ("time", "now", "at", "later")}
+    half = '1970-01-01T00:00:01.5Z"^'
+    assert found == {"time": half, "now": half, "at": half, "later": '1970-01-01T00:00:01.75Z"'}

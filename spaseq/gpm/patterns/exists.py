@@ -23,8 +23,8 @@ from spaseq.lang import ast
 from spaseq.lang.variables import exists_uses, rewritten
 from spaseq.rdf.columns.solution_batch import grouped_rows
 from spaseq.rdf.schema import Schema
-from spaseq.rdf.terms.term import XSD, XSD_DATE_TIME, iri_text, literal_text
-from spaseq.rdf.terms.times import format_time
+from spaseq.rdf.terms.term import XSD, iri_text, literal_text
+from spaseq.rdf.terms.times import canonical_time
 from spaseq.records import record
 
 Test = Callable[[ast.Expr, Solutions], Bools]
@@ -172,20 +172,8 @@ def event_names(pattern: n.EventName, source: VerticalPartition) -> Solutions:
     for variable in dict.fromkeys(pattern.variables):
         is_name = variable == pattern.event
         texts = [
-            iri_text(names[i] or "") if is_name else _time_text(int(batch.time[i]))
+            iri_text(names[i] or "") if is_name else canonical_time(int(batch.time[i]))
             for i in events.tolist()
         ]
         columns[variable] = source.lexicon.encode(texts)
     return Solutions(len(events), events, columns, source.lexicon)
-
-
-def _time_text(ms: int) -> str:
-    """The canonical xsd:dateTime of a time.
-
-    >>> _time_text(1500)
-    '"1970-01-01T00:00:01.5Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
-    """
-    text = format_time(ms)
-    if "." in text:
-        text = text[:-1].rstrip("0") + "Z"
-    return literal_text(text, XSD_DATE_TIME)

@@ -223,6 +223,18 @@ def time_literal(ms: int) -> str:
     return f'"{format_time(ms)}"^^<{XSD_DATE_TIME}>'
 
 
+def canonical_time(ms: int) -> str:
+    """The N-Triples text of a time as canonical `xsd:dateTime`: what expressions compute.
+
+    >>> canonical_time(1500)
+    '"1970-01-01T00:00:01.5Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
+    """
+    text = format_time(ms)
+    if "." in text:
+        text = text[:-1].rstrip("0") + "Z"
+    return f'"{text}"^^<{XSD_DATE_TIME}>'
+
+
 def time_ms(when: Time, scale: int = 1) -> int:
     """Milliseconds since the epoch of a time; digits below the millisecond are cut off.
 
