@@ -130,10 +130,13 @@ class TermRows:
 
     def bindings(self) -> Iterator[dict[str, str | None]]:
         """The bound variables of each row."""
-        columns = {v: column.tolist() for v, column in self.columns.items()}
-        for row in range(self.size):
-            codes = ((v, column[row]) for v, column in columns.items())
-            yield {v: self.terms[code] for v, code in codes if code >= 0}
+        table, size = term_table(self.terms), max(1, thresholds.current.computed_rows)
+        for begin in range(0, self.size, size):
+            some = slice(begin, min(begin + size, self.size))
+            columns = {v: table.row_texts(column[some]) for v, column in self.columns.items()}
+            for row in range(some.stop - begin):
+                texts = ((v, column[row]) for v, column in columns.items())
+                yield {v: text for v, text in texts if text is not None}
 
 
 @record
@@ -335,7 +338,7 @@ def _placed(test: PlaceTest, first: str, second: str, rows: TermRows) -> Bools:
 
     def places(variable: str) -> tuple[geometries.GeometryColumn, Indices]:
         used, which = np.unique(rows.columns[variable], return_inverse=True)
-        terms = [None if code < 0 else rows.terms[code] for code in used.tolist()]
+        terms = term_table(rows.terms).row_texts(used)
         return geometries.GeometryColumn.of(terms), which
 
     pairs = *places(first), *places(second)

@@ -357,6 +357,8 @@ def test_batches_share_the_texts_of_few_values() -> None:
         assert kinds.tolist() == [OTHER if t is None else EXACT for t in expected]
         mixed = np.concatenate([codes, terms.codes("e")]).astype(np.int32)
         assert terms.shared(mixed) is None
+        iris = [f"<http://e/{value}>" for value in far.values.to_pylist()]
+        assert terms.row_texts(mixed) == [*expected, *iris]
         assert terms.numbers(mixed)[1].tolist() == [*kinds.tolist(), *[UNKNOWN] * 4]
         found.append(column)
     assert found[0].terms is found[1].terms

@@ -41,6 +41,14 @@ class TermTable(Sequence[str]):
     def take(self, codes: Int32s) -> list[str]:
         """The texts of nonnegative codes [n]."""
 
+    def row_texts(self, codes: Int32s) -> list[str | None]:
+        """The texts of codes [n], None for unbound."""
+        bound = codes >= 0
+        texts = np.full(len(codes), None, object)
+        texts[bound] = self.take(codes[bound])
+        rows: list[str | None] = texts.tolist()
+        return rows
+
     def strings(self, codes: Int32s) -> TextArray:
         """The texts of nonnegative codes [n] as an Arrow array of large strings."""
         return text_array(self.take(codes))
