@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from html import escape
 from itertools import chain, groupby, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from spaseq.algebra.answer_batch import AnswerBatch, SharedPart
 from spaseq.algebra.answers import Answer
@@ -150,6 +150,13 @@ class Answers(Iterator[Match]):
             self._next.clear()
         self._matches.close()
         self._batches.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, at: object) -> None:
+        """End the run."""
+        self.close()
 
     # --- conversions ------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -199,6 +199,9 @@ def _choose_kernels(streams: Iterable[Source | None], kb: KbSources) -> None:
 def _kb_size(source: KbInput) -> int | None:
     """Approximate size of a knowledge base as text, in bytes; None if unknown."""
     if not isinstance(source, str | os.PathLike):
+        if not isinstance(source, Sized):
+            kind = type(source).__name__
+            raise UsageError(f"a graph of kb is a path, a URL or an rdflib graph, not {kind}")
         return len(source) * _TRIPLE_BYTES
     if is_url(str(source)):
         return 0

@@ -19,7 +19,7 @@ from spaseq.rdf.terms.term import Triple
 from spaseq.rdf.terms.times import Time
 from spaseq.records import record
 from spaseq.runtime.pushed import Found, PushedQueries
-from spaseq.sources.iterables import Event
+from spaseq.sources.iterables import Event, name_of_event, rows_without_a_lift
 
 if TYPE_CHECKING:
     from spaseq.lift.pushed_rows import LiftedEvent, LiftedMany, RowLifter
@@ -93,6 +93,12 @@ class PushedStreams:
                 _not_before(floor, events[0][0])
             lifter.rows += 1
             return events
+        if isinstance(given, Mapping):
+            raise rows_without_a_lift("dict is a row", iri)
+        if isinstance(given, Event):
+            raise UsageError(
+                "push takes a graph and its time; push_many takes (stream, Event) pairs"
+            )
         if time is None:
             raise UsageError("an event needs a time: push(stream, graph, time)")
         now = _not_before(floor, self._given(iri, time))
@@ -148,7 +154,7 @@ class PushedStreams:
                 elif isinstance(event, Event):
                     time = _not_before(floor, self._given(iri, event.time))
                     triples = triples_of(event.graph, self._limits) if parsed else None
-                    pushed = [PushedEvent(iri, time, event.iri, event.graph, triples)]
+                    pushed = [PushedEvent(iri, time, name_of_event(event), event.graph, triples)]
                 else:
                     raise UsageError(f"stream {stream} has no lift, so it takes no rows")
             except SpaseqError as error:

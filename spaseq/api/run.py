@@ -27,7 +27,7 @@ from spaseq.api.queries import QueryInput
 from spaseq.api.streams import StreamInput, bounded_sources, lifted_inputs, sources_if_any
 from spaseq.errors import UsageError
 from spaseq.options import KbInput, RunKeywords, RunOptions, RuntimeOptions
-from spaseq.rdf.inputs.stream_options import BadInput
+from spaseq.rdf.inputs.stream_options import BadInput, FirstWarnings
 from spaseq.runtime.bounded_run import batches_of
 from spaseq.runtime.job.binding import bind_streams
 from spaseq.runtime.job.job import Job, Stats
@@ -187,7 +187,8 @@ def run(
         kb: by graph IRI: a path, an rdflib.Graph, or the URL of a SPARQL endpoint.
         runtime: "spark", or "local" for this process alone. By default Spark, unless a stream is a
             generator. Spark reads generators to their ends first.
-        on_bad: called for each bad input. Without it, a bad event of a generator ends the run.
+        on_bad: called for each bad input. Without it, a bad event of a generator ends the run, and
+            the logger `spaseq` warns of the first three bad inputs of other streams.
         stats: the object that gets the counts during the run.
         options: any of `spaseq.options.RunKeywords`: how streams are read (`time_predicate`,
             `triples_per_event`, `base`, `threads`, `watermark_ms`, `lifts`), how knowledge is
@@ -232,7 +233,7 @@ class Task:
     def listen(self, on_bad: Callable[[BadInput], None] | None, stats: Stats | None) -> None:
         """Report to the user's callback, and count."""
         self.strict = on_bad is None
-        self.job.on_bad = on_bad or self.job.on_bad
+        self.job.on_bad = on_bad or FirstWarnings()
         self.job.stats = stats or self.job.stats
 
     def named(self, answers: Sequence[tuple[int, Answer]]) -> list[Match]:

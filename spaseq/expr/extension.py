@@ -140,6 +140,8 @@ def function(
     Raises:
         UsageError: the IRI is not absolute, or the object cannot be called.
     """
+    if not isinstance(iri, str):
+        raise UsageError("a function needs an IRI: @spaseq.function('http://...')")
     if ":" not in iri or any(c in iri for c in ' <>"'):
         raise UsageError(f"{iri!r} is not an absolute IRI")
 

@@ -261,6 +261,9 @@ def _parsed(text: str, limits: Limits) -> list[Triple]:
 def _triples(graph: GraphLike, limits: Limits) -> list[Triple]:
     if isinstance(graph, str):
         return _parsed(graph, limits)
+    if isinstance(graph, bytes) or not isinstance(graph, Iterable):
+        kind = type(graph).__name__
+        raise TypeError(f"{kind} is neither N-Triples text, nor an rdflib graph, nor triples")
     given = list(graph)
     if not all(isinstance(t, (tuple, list, ox.Triple)) for t in given):
         raise ValueError("a triple is three terms")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import chain
+from collections.abc import AsyncIterable, Iterable
+from itertools import chain, islice
 from os import PathLike, fspath
 
 from spaseq.errors import UsageError
@@ -46,7 +46,9 @@ def source_of(given: object, options: StreamOptions) -> Source:
         source = kind.of(given, options)
         if source is not None:
             return source
-    raise UsageError(f"a stream is paths or spaseq.Event objects, not {type(given).__name__}")
+    hint = "; spaseq.run_async takes it" if isinstance(given, AsyncIterable) else ""
+    kind_of_given = type(given).__name__
+    raise UsageError(f"a stream is paths or spaseq.Event objects, not {kind_of_given}{hint}")
 
 
 def _paths_or_items(given: object) -> object:
@@ -56,7 +58,7 @@ def _paths_or_items(given: object) -> object:
     if not isinstance(given, Iterable):
         return given
     items = iter(given)
-    first = next(items, None)
-    if isinstance(first, str | PathLike):
-        return (fspath(first), *(str(item) for item in items))
-    return items if first is None else chain((first,), items)
+    some = [*islice(items, 1)]
+    if some and isinstance(some[0], str | PathLike):
+        return (fspath(some[0]), *(str(item) for item in items))
+    return chain(some, items)

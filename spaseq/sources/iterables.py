@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from spaseq.errors import SpaseqError, UsageError
+from spaseq.errors import InputError, SpaseqError, UsageError
 from spaseq.limits import DEFAULT_LIMITS, Limits
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.events.graph_times import TimeTerms
 from spaseq.rdf.events.instants import InstantCounter
 from spaseq.rdf.inputs.stream_options import BadInput, OnBad, StreamOptions
 from spaseq.rdf.program_events import batch_from_events, triples_of
-from spaseq.rdf.terms.term import Triple
+from spaseq.rdf.terms.term import Triple, iri_text
 from spaseq.rdf.terms.times import Time, time_ms
 from spaseq.records import record
 from spaseq.sources.base import Source, Split
@@ -148,7 +148,7 @@ def parts_of_event(
 
     Raises:
         UsageError: it is no `Event`, or its time is no time.
-        InputError: its graph is not RDF, or exceeds a limit.
+        InputError: its graph is not RDF, or exceeds a limit, or its IRI is none.
     """
     if isinstance(event, Mapping):
         raise rows_without_a_lift("dict is a row")
@@ -156,4 +156,12 @@ def parts_of_event(
         kind = type(event).__name__
         raise UsageError(f"a stream is paths or spaseq.Event objects, not {kind}")
     time = time_ms(event.time) if times is None else times.given(event.time)
-    return time, event.iri, triples_of(event.graph, limits)
+    return time, name_of_event(event), triples_of(event.graph, limits)
+
+
+def name_of_event(event: Event) -> str | None:
+    """The IRI of an event, if it has one; InputError if it is none, such as `<http://e/1>`."""
+    try:
+        return event.iri and iri_text(event.iri)[1:-1]
+    except (ValueError, TypeError) as error:
+        raise InputError(f"the iri of an event: {error}") from None

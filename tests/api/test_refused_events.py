@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spaseq import Engine, Event, Match, function
+from spaseq import Engine, Event, Match, function, run
 from spaseq.errors import BadEvents, InputError, RunError, SpaseqError, UsageError
 from spaseq.expr.extension import unregister
 from tests.api.test_push import KB, KNOWLEDGE, QUERIES, events
@@ -179,3 +179,60 @@ def test_a_failure_in_the_midst_of_the_sequence_ends_the_engine() -> None:
                 call()
     finally:
         unregister("http://e/careful")
+
+
+@pytest.mark.parametrize(
+    ("graph", "reason"),
+    [
+        (None, "NoneType is neither N-Triples text, nor an rdflib graph, nor triples"),
+        (b"<http://e/a>", "bytes is neither"),
+        ({"a": 1}, "a dict is a row"),
+        (Event(GOOD, 1), "push_many takes"),
+    ],
+    ids=["nothing", "bytes", "row", "event"],
+)
+def test_the_reason_for_what_is_no_graph(graph: Any, reason: str) -> None:
+    with pytest.raises(SpaseqError, match=reason):
+        Engine(ONE).push("S", graph, 1)
+
+
+@pytest.mark.parametrize("iri", ["<http://e/1>", "an event", 5])
+def test_an_event_whose_iri_is_none_is_bad(iri: Any) -> None:
+    event = Event(GOOD, 1, iri)
+    with pytest.raises(SpaseqError):
+        Engine(ONE).push_many([("S", event)])
+    bad: list[Any] = []
+    assert not [*run(ONE, {"S": [event]}, runtime="local", on_bad=bad.append)]
+    assert len(bad) == 1
+
+
+def test_bad_events_without_on_bad_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    """An empty result would look as if the events had been read."""
+    events: list[Any] = [("S", GOOD, 1), None, *[Event("junk", n) for n in range(5)]]
+    with run(ONE, {"S": events}, runtime="local") as answers:
+        assert [*answers] == []
+        assert answers.stats.bad == 7
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 4
+    assert "not tuple" in told[0]
+    assert "not NoneType" in told[1]
+    assert "Stats.bad counts it" in told[3]
+
+
+def test_a_decorator_without_its_iri() -> None:
+    with pytest.raises(UsageError, match="a function needs an IRI"):
+        function(len)  # type: ignore[arg-type]
+
+
+def test_a_graph_of_kb_that_is_none() -> None:
+    query = ONE.replace("FROM", "FROM NAMED <http://e/kb> FROM")
+    with pytest.raises(UsageError, match="a graph of kb is a path, a URL or an rdflib graph"):
+        Engine(query, {"http://e/kb": 5})  # type: ignore[dict-item]
+
+
+def test_an_asynchronous_stream_is_for_run_async() -> None:
+    async def events() -> Any:
+        yield Event(GOOD, 1)
+
+    with pytest.raises(UsageError, match="run_async takes it"):
+        [*run(ONE, {"S": events()}, runtime="local")]  # type: ignore[dict-item]

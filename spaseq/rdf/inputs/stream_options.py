@@ -46,7 +46,27 @@ def ignore(*_: object) -> None:
 
 def warn(bad: BadInput) -> None:
     """Log bad input as a warning of the logger `spaseq`."""
-    logging.getLogger("spaseq").warning("%s: %s %s", bad.file, bad.reason, bad.text)
+    where = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
+    logging.getLogger("spaseq").warning("%s: %s %s", where, bad.reason, bad.text)
+
+
+_TOLD = 3
+
+
+class FirstWarnings:
+    """Logs the first bad inputs of a run, and once that there are more."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(self, bad: BadInput) -> None:
+        """Take bad input."""
+        self._count += 1
+        if self._count <= _TOLD:
+            warn(bad)
+        elif self._count == _TOLD + 1:
+            more = "there is more bad input: Stats.bad counts it, and on_bad gets each"
+            logging.getLogger("spaseq").warning(more)
 
 
 _WARNED = set[tuple[str, str]]()
