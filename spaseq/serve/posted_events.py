@@ -192,12 +192,9 @@ def _of_array(body: bytes) -> tuple[list[int], list[bytes], list[BadInput]]:
 
 
 def _report(bad: BadInput, lines: Sequence[int] | None) -> dict[str, object]:
-    line, reason = bad.line, bad.reason
-    if reason == LOST_QUAD:
-        reason += f": {bad.text}"
-    if lines is not None:
-        line = _line_of(bad, lines)
-    return {"line": line, "reason": reason}
+    line = bad.line if lines is None else _line_of(bad, lines)
+    names_event = bad.text and (line is None or bad.reason == LOST_QUAD)
+    return {"line": line, "reason": f"{bad.reason}: {bad.text}" if names_event else bad.reason}
 
 
 def _line_of(bad: BadInput, lines: Sequence[int]) -> int | None:

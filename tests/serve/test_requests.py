@@ -890,3 +890,16 @@ def test_the_restart_of_a_paused_query_is_refused_with_the_reason(server: Served
     server.http.patch("/queries/q", json={"enabled": False})
     answer = server.http.post("/queries/q/restart")
     assert (answer.status_code, answer.json()["error"]) == (409, "query q is paused")
+
+
+def test_bad_events_of_a_format_without_lines_are_named(server: Served) -> None:
+    trig = f"""@prefix e: <http://e/> . @prefix prov: <http://www.w3.org/ns/prov#> .
+        e:g1 {{ e:x e:p 1 }} e:g2 {{ e:x e:p 2 }} e:g2 prov:generatedAtTime "soon" .
+        e:g3 {{ e:x e:p 3 }} e:g3 prov:generatedAtTime "7"^^<{XSD_LONG}> ."""
+    headers = {"Content-Type": "application/trig"}
+    answer = server.http.post("/streams/S", content=trig, headers=headers).json()
+    assert answer["accepted"] == 1
+    assert [bad["reason"] for bad in answer["bad"]] == [
+        "event without a timestamp: <http://e/g1>",
+        'event without a readable timestamp: "soon": <http://e/g2>',
+    ]
