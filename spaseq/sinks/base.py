@@ -108,8 +108,8 @@ class LineFile(io.TextIOBase):
             return
         try:
             self.end()
-            super().close()
         finally:
+            super().close()
             if self._owned:
                 try:
                     os.close(self._descriptor)  # some file systems report a full disk here

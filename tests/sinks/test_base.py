@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from io import StringIO
+from pathlib import Path
 from threading import Event, Timer
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from spaseq.algebra.answers import Answer
 from spaseq.errors import RunError
 from spaseq.sinks import base
-from spaseq.sinks.base import Sink, WriteBehind
+from spaseq.sinks.base import Sink, WriteBehind, open_lines
 
 GIVEN = [Answer((time, 0), (time, 0), (), (), ()) for time in range(50)]
 
@@ -78,3 +79,18 @@ def test_an_interrupted_run_does_not_wait_for_a_reader_that_keeps_it_waiting(
         raise KeyboardInterrupt
     assert sink.times == []
     sink.may_go_on.set()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("name", ["full", "full.gz"])
+def test_a_file_that_cannot_be_written_is_closed_once(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).symlink_to("/dev/full")
+    file = open_lines(str(tmp_path / name))
+    file.write("lost\n")
+    with pytest.raises(RunError, match="No space left"):
+        file.close()
+    assert file.closed
+    with (tmp_path / "other").open("wb", buffering=0) as other:  # it gets the same descriptor
+        file.close()
+        del file
+        other.write(b"kept")
