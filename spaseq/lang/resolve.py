@@ -291,14 +291,16 @@ class _Resolver:
             yield from self._aggregate(use, owners)
 
     def _aggregate(self, use: ast.Aggregate, owners: dict[str, int]) -> Findings:
-        names = expression_variables(use.operand) if use.operand else frozenset()
+        if use.operand is None:  # `COUNT(*)`, which the check of expressions reports
+            return
+        names = expression_variables(use.operand)
         plain = sorted(names - set(owners))
         if plain or not names:
-            operand = f"?{plain[0]}" if plain else "*"
+            hint = self._repeat_it(*plain[:1])
+            why = f"?{plain[0]} is not bound in a repeated step{hint}" if plain else "names none"
             yield self.error(
                 "not-a-group-variable",
-                f"{use.function} ranges over a group variable, but {operand} is not bound "
-                f"in a repeated step{self._repeat_it(*plain[:1])}",
+                f"{use.function} ranges over a group variable, but {why}",
                 use.span, {f"?{v}" for v in owners},
             )  # fmt: skip
         elif len(names) > 1:

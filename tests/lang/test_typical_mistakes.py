@@ -45,6 +45,15 @@ MISTAKES = [
      "name: (?x + 1 AS ?name)", None),
     (SELECT, "SELECT COUNT(*)", 2, 8,
      "unexpected 'COUNT' in the SELECT clause: write (COUNT(...) AS ?name)", None),
+    (SELECT, "SELECT (COUNT(*) AS ?n)", 2, 9,
+     "COUNT(*) counts no group variable; name one", None),
+    (SELECT, "SELECT (COUNT(1) AS ?n)", 2, 9,
+     "COUNT ranges over a group variable, but names none", None),
+    (SELECT, "ASK", 2, 1,
+     "unexpected 'ASK' in the PREFIX clause: write SELECT: each match is one answer", None),
+    (SELECT, "DESCRIBE ?room", 2, 1,
+     "unexpected 'DESCRIBE' in the PREFIX clause: write CONSTRUCT { ... }: each match gives "
+     "one graph", None),
     (SELECT, "SELECT (MAX(?high) AS ?top)", 2, 9,
      "MAX ranges over a group variable, but ?high is not bound in a repeated step; "
      "repeat its step, as in High+", None),

@@ -40,6 +40,8 @@ _CLAUSES = {
     "MEASURES": _NO_ROWS,
     "ONE ROW": _NO_ROWS,
     "ALL ROWS": _NO_ROWS,
+    "ASK": "write SELECT: each match is one answer",
+    "DESCRIBE": "write CONSTRUCT { ... }: each match gives one graph",
     "EMIT": "an answer is given as soon as it is certain",
     "WINDOW": "write WITHIN 5 MINUTES",
     "RANGE": "write WITHIN 5 MINUTES",
