@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from hashlib import blake2b
+from itertools import pairwise
 from os import PathLike, fspath
 from typing import Any
 
@@ -200,6 +201,18 @@ def updated(now: Iterable[Triple], text: str, iri: str) -> GraphChange:
     return updated_lines("".join(f"{s} {p} {o} .\n" for s, p, o in now).encode(), text, iri)
 
 
+def _undeclared_prefix(text: str) -> str | None:
+    """A prefix that an update uses and does not declare.
+
+    >>> _undeclared_prefix('PREFIX a: <http://a/> INSERT DATA { a:x a:p "b:y", <c:z>, _:d, e:f }')
+    'e'
+    """
+    tokens = [token[0] for token in TOKEN.finditer(text)]
+    names = [token.split(":")[0] for token in tokens if ":" in token and token[0] not in "#<\"'"]
+    declared = {b.split(":")[0] for a, b in pairwise(tokens) if a.upper() == "PREFIX"}
+    return next((name for name in names if name not in declared | {"_"}), None)
+
+
 def updated_lines(now: bytes, text: str, iri: str) -> GraphChange:
     """As `updated`, of a graph as N-Triples."""
     store = ox.Store()
@@ -208,7 +221,9 @@ def updated_lines(now: bytes, text: str, iri: str) -> GraphChange:
     try:
         store.update(text, base_iri=iri)
     except SyntaxError as error:
-        raise InputError(f"the update is wrong: {error.msg}") from None
+        prefix = _undeclared_prefix(text)
+        reason = error.msg if prefix is None else f"the prefix {prefix}: is not declared"
+        raise InputError(f"the update is wrong: {reason}") from None
     except (ValueError, RuntimeError, OSError) as error:
         raise InputError(f"the update fails: {error}") from None
     after = {*store}

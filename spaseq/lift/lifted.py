@@ -104,9 +104,14 @@ def text_of(lift: str | Path) -> tuple[str, str]:
 
     Raises:
         InputError: its file cannot be read.
+        UsageError: it is neither a text nor a `Path`, or a text that is the name of a file.
     """
+    if isinstance(lift, str):
+        if lift.endswith(".rq") and "{" not in lift:
+            raise UsageError(f"the lift {lift!r} looks like a path: say pathlib.Path({lift!r})")
+        return lift.removeprefix("\ufeff"), "<lift>"
     if not isinstance(lift, Path):
-        return lift, "<lift>"
+        raise UsageError(f"a lift is text or a pathlib.Path, not {type(lift).__name__}")
     try:
         return read_user_text(lift), str(lift)
     except OSError as error:

@@ -43,3 +43,15 @@ def test_a_table_without_a_lift_is_told_what_to_write(table: object) -> None:
 def test_rows_without_a_lift_are_refused(given: object) -> None:
     with pytest.raises(UsageError, match=r"a dict is a row, .*lifts=\{NAME: lift\}"):
         list(spaseq.run(QUERY, {"S": given}, runtime="local"))  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    ("lift", "reason"),
+    [
+        ("cars.lift.rq", "looks like a path: say pathlib"),
+        (None, "text or a pathlib.Path, not NoneType"),
+    ],
+)
+def test_what_is_no_lift(lift: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        list(spaseq.run(QUERY, {"S": spaseq.Lifted(ROWS, lift)}, runtime="local"))

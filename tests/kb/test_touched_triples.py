@@ -121,3 +121,9 @@ def test_what_it_does_with_them_it_does_with_the_graph(examples: int) -> None:
 def test_a_wrong_update_is_said_to_be_wrong() -> None:
     with pytest.raises(InputError, match="the update is wrong"):
         updating(*graph_of(OWNED), "DELETE WHERE { } WHERE { }", IRI, "")
+
+
+def test_an_undeclared_prefix_is_named() -> None:
+    """The parser says "expected GRAPH", at the prefix."""
+    with pytest.raises(InputError, match="the update is wrong: the prefix : is not declared"):
+        updated([], "INSERT DATA { :d1 :owner :bob }", "http://e/g")
