@@ -32,7 +32,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from spaseq.compiled.cache import choose_cache_directory
+from spaseq.compiled.cache import all_compiled
 from spaseq.compiled.mode import compile_from_now_on
 from spaseq.memory import collection_paused, keep_for_good
 from tests.sizes import left_to_larger_runs
@@ -49,7 +49,6 @@ settings.register_profile(
 )
 settings.load_profile("spaseq")
 
-_WARMED = "spaseq/warmed"
 _WARMING = pytest.StashKey[subprocess.Popen[bytes]]()
 
 _LONG = ("tests/oracle/", "tests/runtime/", "tests/serve/")
@@ -63,9 +62,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     divided = getattr(config.option, "numprocesses", None) and not config.option.collectonly
     if not divided:
         return
-    directory = Path(choose_cache_directory())  # the workers inherit it
-    assert config.cache is not None
-    if config.cache.get(_WARMED, None) != str(directory) or not any(directory.iterdir()):
+    if not all_compiled().exists():
         command = [sys.executable, "-m", "spaseq", "warm"]
         config.stash[_WARMING] = subprocess.Popen(command, stdout=sys.stderr)
 
@@ -79,7 +76,6 @@ def pytest_xdist_node_collection_finished(node: Any) -> None:
     if warming.wait():
         pytest.exit("the kernels were not compiled", returncode=pytest.ExitCode.INTERNAL_ERROR)
     del node.config.stash[_WARMING]
-    node.config.cache.set(_WARMED, choose_cache_directory())
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -21,7 +21,8 @@ from spaseq.rdf.terms.times import milliseconds
 _CHANGE = re.compile(r"<?(.+?)>?=(-?\d+(?:-\d\d-\d\dT[^=]*)?)=(.+)", re.DOTALL)
 
 
-class _Milliseconds(click.ParamType[int]):
+# The base classes have no type arguments: earlier versions of click do not know them.
+class _Milliseconds(click.ParamType):  # type: ignore[type-arg]
     """A duration; its value is milliseconds."""
 
     name = "duration"
@@ -49,7 +50,7 @@ class _Interval(_Milliseconds):
         return duration
 
 
-class _Seconds(click.ParamType[float]):
+class _Seconds(click.ParamType):  # type: ignore[type-arg]
     """A duration; its value is seconds."""
 
     name = "duration"

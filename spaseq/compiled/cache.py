@@ -3,9 +3,10 @@
 numba needs a writable directory when it decorates a cached function, so `decorators` chooses one
 before it imports numba. The choice is the directory that `NUMBA_CACHE_DIR` names, else one in the
 user's cache, else one inside the package, else a temporary one, removed when the process ends. A
-directory that other users can write to is skipped: compiled kernels are code. The directory's name
-contains a digest of all kernel modules, so installations with equal kernels share them. Kernels
-with checks have a separate digest.
+directory that other users can write to is skipped: compiled kernels are code. The names in it
+contain a digest of all kernel modules and of the versions of Python and numba, so installations
+with equal kernels share them, and others do not replace them. Kernels with checks have a separate
+digest.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 import tempfile
 from functools import cache
 from hashlib import blake2b
+from importlib.util import find_spec
 from pathlib import Path
 
 from spaseq.compiled import mode
@@ -38,22 +40,20 @@ def choose_cache_directory() -> str:
 def has_kernels() -> bool:
     """Whether kernels have been compiled before."""
     try:
-        return next(Path(choose_cache_directory()).glob("*/*.nbi"), None) is not None
+        kernels = Path(choose_cache_directory()).glob(f"*-{kernels_digest()}/*.nbi")
+        return next(kernels, None) is not None
     except OSError:
         return False
 
 
 def all_compiled() -> Path:
-    """The file that says that all kernels have been compiled, by this Python and numba."""
-    from importlib.metadata import version  # numba imports it, too
-
-    known = sources_digest(), sys.implementation.cache_tag, version("numba")
-    return Path(choose_cache_directory()) / "-".join(("all", *known))
+    """The file that says that all kernels have been compiled."""
+    return Path(choose_cache_directory()) / f"all-{kernels_digest()}"
 
 
 def cache_directory() -> Path:
     """The directory for compiled kernels, which exists and is writable."""
-    name = f"kernels-{sources_digest()}"
+    name = "kernels"
     users = user_cache()
     if users is not None and _is_usable(users / "spaseq" / name, levels=2):
         return users / "spaseq" / name
@@ -85,17 +85,25 @@ def kernel_sources() -> list[Path]:
 
 
 @cache
-def sources_digest() -> str:
-    """A digest of the names and contents of all kernel sources.
+def kernels_digest() -> str:
+    """A digest of the names and contents of all kernel sources, and of Python's and numba's version.
 
     numba alone would compare only the file of the outermost function, but a compiled kernel
     contains all functions that it calls.
     """
     digest = blake2b(mode.CHECKED.encode() if mode.checked() else b"", digest_size=6)
+    digest.update(str(sys.implementation.cache_tag).encode() + _numba_version())
     for file in kernel_sources():
         digest.update(f"{file.relative_to(_PACKAGE)}\n".encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()
+
+
+def _numba_version() -> bytes:
+    """The file with numba's version; importing numba, or all metadata, would take longer."""
+    numba = find_spec("numba")
+    assert numba is not None and numba.origin is not None
+    return Path(numba.origin).with_name("_version.py").read_bytes()
 
 
 def user_cache() -> Path | None:

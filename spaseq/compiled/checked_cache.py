@@ -29,7 +29,7 @@ from numba.core.caching import (
 from numba.core.entrypoints import init_all
 from numba.core.runtime._nrt_python import c_helpers
 
-from spaseq.compiled.cache import sources_digest
+from spaseq.compiled.cache import kernels_digest
 from spaseq.storage.checksums import Damaged, sealed, unsealed
 
 
@@ -74,7 +74,8 @@ class _ContentLocator(UserProvidedCacheLocator):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any], file: str) -> None:
         super().__init__(function, file)
-        self._cache_path = os.path.join(config.CACHE_DIR, function.__module__.rpartition(".")[0])
+        package = function.__module__.rpartition(".")[0]
+        self._cache_path = os.path.join(config.CACHE_DIR, f"{package}-{kernels_digest()}")
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> Any:
@@ -83,7 +84,7 @@ class _ContentLocator(UserProvidedCacheLocator):  # type: ignore[misc]
         return super().from_function(function, file)
 
     def get_source_stamp(self) -> str:
-        return sources_digest()
+        return kernels_digest()
 
 
 class _Results(CompileResultCacheImpl):  # type: ignore[misc]

@@ -351,6 +351,24 @@ def test_kernels_that_were_compiled_elsewhere_are_used(tmp_path: Path) -> None:
     assert said == ["0 1", "1 0"]
 
 
+def test_kernels_of_another_version_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small input is interpreted unless its kernels are ready."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    for digest, ready in (("0123456789ab", False), (cache.kernels_digest(), True)):
+        kernels = tmp_path / f"spaseq.kb.kernels-{digest}"
+        kernels.mkdir()
+        (kernels / "search.find_sorted-26.py311.nbi").touch()
+        assert cache.has_kernels() is ready
+
+
+def test_the_version_of_numba_is_part_of_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = cache.kernels_digest.__wrapped__()
+    monkeypatch.setattr(cache, "_numba_version", lambda: b"another")
+    assert cache.kernels_digest.__wrapped__() != before
+
+
 def test_what_has_been_compiled_before_is_not_loaded_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -366,7 +384,7 @@ def test_what_has_been_compiled_before_is_not_loaded_again(
     warming.compile_all()
     warming.compile_all()
     assert len(calls) == 1
-    monkeypatch.setattr(cache, "sources_digest", lambda: "other")
+    monkeypatch.setattr(cache, "kernels_digest", lambda: "other")
     warming.compile_all()
     assert len(calls) == 2
 

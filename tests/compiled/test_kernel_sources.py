@@ -26,14 +26,14 @@ def test_a_new_or_changed_kernel_file_changes_the_digest(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cache, "_PACKAGE", tmp_path)
-    digests = [cache.sources_digest.__wrapped__()]
+    digests = [cache.kernels_digest.__wrapped__()]
     file = tmp_path / folder / "one.py"
     file.parent.mkdir(parents=True)
     for text in ("a = 1\n", "a = 2\n"):
         file.write_text(text)
-        digests.append(cache.sources_digest.__wrapped__())
+        digests.append(cache.kernels_digest.__wrapped__())
     file.rename(file.with_name("other.py"))
-    digests.append(cache.sources_digest.__wrapped__())
+    digests.append(cache.kernels_digest.__wrapped__())
     assert len(set(digests)) == len(digests)
 
 
@@ -41,10 +41,10 @@ def test_a_file_outside_of_the_kernels_folders_does_not_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cache, "_PACKAGE", tmp_path)
-    before = cache.sources_digest.__wrapped__()
+    before = cache.kernels_digest.__wrapped__()
     (tmp_path / "room").mkdir()
     (tmp_path / "room" / "one.py").write_text("a = 1\n")
-    assert cache.sources_digest.__wrapped__() == before
+    assert cache.kernels_digest.__wrapped__() == before
 
 
 def test_what_compiles_kernels_is_part_of_the_digest() -> None:
