@@ -86,7 +86,7 @@ def kernel_sources() -> list[Path]:
 
 @cache
 def kernels_digest() -> str:
-    """A digest of the names and contents of all kernel sources, and of Python's and numba's version.
+    """Digest of the names and contents of all kernel sources, and of Python's and numba's versions.
 
     numba alone would compare only the file of the outermost function, but a compiled kernel
     contains all functions that it calls.
