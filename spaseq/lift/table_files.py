@@ -364,7 +364,8 @@ class _OpenTable:
                     isinstance(end, datetime)
                     for end in (chunk.statistics.min, chunk.statistics.max)
                 )
-            except (OverflowError, ValueError):  # years outside 1 to 9999
+            except (OverflowError, ValueError, NotImplementedError):
+                # Years outside 1 to 9999; pyarrow before 23 does not read all types either.
                 usual = False
             (times if usual else odd).add(chunk.path_in_schema)
         return times - odd
