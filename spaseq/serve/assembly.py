@@ -66,9 +66,8 @@ _SINK_OPTIONS = (
 
 T = TypeVar("T")
 
-_NEVER = -(2**62)
-_EVER = 2**62  # ms
-"""Before all times (ms)."""
+_NEVER, _EVER = -(2**62), 2**62
+"""Before and after all times (ms)."""
 
 LISTEN = "127.0.0.1:8787"
 
