@@ -109,7 +109,7 @@ def _outside_graphs(pattern: n.Pattern) -> n.Pattern | None:
 def _from_itself(path: n.Path, joined: n.Join) -> n.Pattern:
     """The path joined with values given later, and the path of length zero from such a value.
 
-    Paths to a constant have that of the constant.
+    A path with a constant at one end already finds the path of length zero from the constant.
     """
     names = possible(path)
     if not isinstance(joined.right, n.Given) or not _may_be_empty(path.path):

@@ -93,6 +93,7 @@ def _how_to_time(predicate: str | None) -> str:
     return "name the predicate of the times with --time-predicate IRI"
 
 
+_BAD, _LATE = 0, 1  # places among the files
 _OPTIONS = ("--bad", "--late")
 _SHOWN = 5  # number of items on stderr if no file receives them
 
@@ -141,14 +142,14 @@ class SideOutputs:
     def on_bad(self, bad: BadInput) -> None:
         """Take a piece of input that cannot become an event."""
         where = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
-        file = self._files[0]
+        file = self._files[_BAD]
         write = None if file is None else lambda: BadInputLines(file).write(bad)
         # Without a line number, the text says which event it is.
         which = f" ({bad.text})" if bad.line is None and bad.text else ""
         error = RunError if bad.over_limit else InputError
         new = self._reasons.take(bad) or bad.over_limit
         self._over_limit[bad.file] += bad.over_limit
-        self._take(0, write, f"{where}: {bad.reason}{which}", error, new)
+        self._take(_BAD, write, f"{where}: {bad.reason}{which}", error, new)
 
     def on_lost(self, lost: BadInput) -> None:
         """Take values that a cast loses: bad input with `strict`, else shown once by field.
@@ -164,7 +165,7 @@ class SideOutputs:
 
     def on_late(self, late: LateEvent) -> None:
         """Take an event behind its stream's watermark."""
-        file = self._files[1]
+        file = self._files[_LATE]
         write = (
             None
             if file is None
@@ -172,7 +173,7 @@ class SideOutputs:
                 late.stream, late.event, late.time, late.lateness_ms
             )
         )
-        self._take(1, write, f"late by {late.lateness_ms} ms: {late.event or late.stream}")
+        self._take(_LATE, write, f"late by {late.lateness_ms} ms: {late.event or late.stream}")
 
     def on_partial(self, query: str, partial: PartialAnswer) -> None:
         """Take a partial match of the query with this name."""

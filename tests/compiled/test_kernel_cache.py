@@ -151,6 +151,8 @@ def test_a_file_is_no_directory_for_kernels(tmp_path: Path) -> None:
 def test_warming_makes_all_kernels_ready_as_they_are_used(tmp_path: Path) -> None:
     from tests.rdf.streams import TIME, at, read, write
 
+    own = [k for k in decorators.KERNELS if k.function.__module__.startswith("spaseq.")]
+    before = {k.function.__name__: len(k.dispatcher.signatures) for k in own}
     heard: list[str] = []
     done = warming.warm(lambda w: heard.append(w.name))
     assert [w.name for w in done] == heard
@@ -158,9 +160,9 @@ def test_warming_makes_all_kernels_ready_as_they_are_used(tmp_path: Path) -> Non
     own = [k for k in decorators.KERNELS if k.function.__module__.startswith("spaseq.")]
     ready = {k.function.__name__: len(k.dispatcher.signatures) for k in own}
     assert len(ready) == len(own)
-    called_otherwise = {"fill_slots"}  # by another test of this process
-    more = {name: count for name, count in ready.items() if count != 1}
-    assert more.keys() <= called_otherwise
+    # Another test of this process may have called some of them, also with other types.
+    forms = {name: (before.get(name, 0), count) for name, count in ready.items()}
+    assert {name: n for name, n in forms.items() if not 1 <= n[1] <= n[0] + 1} == {}
     stamp = f"<a:g> {TIME} {at(1)} .\n"
     read(write(tmp_path / "s.nq", f"<a:s> <a:p> <a:o> <a:g> .\n{stamp}wrong\n"), threads=2)
     read(write(tmp_path / "s.nt", stamp * 3), triples_per_event=2, predicates=())
