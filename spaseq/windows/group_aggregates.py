@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from math import ceil, floor
 
 import numpy as np
 
@@ -53,6 +54,7 @@ from spaseq.windows.kernels.group_runs import (
 
 _COMPARE = {"=": 0, ">": 1, ">=": 1, "<": 2, "<=": 2}
 _SWAPPED = {"=": "=", ">": "<", ">=": "<=", "<": ">", "<=": ">="}
+_COUNTS = (COUNT, VALUES, DISTINCT)
 
 
 @record
@@ -278,6 +280,8 @@ def _tests(
         number = aggregates.get(names.get(name, name))
         tested = None if number is None else _aggregate(kept, tracked, number)
         if tested is not None:
+            if tested[0] in _COUNTS:
+                constant = _whole_bound(constant, compare)
             yield *tested, _COMPARE[compare], constant
 
 
@@ -292,6 +296,13 @@ def _comparison(expr: ast.Expr) -> tuple[str, str, float] | None:
             return None
     value = _constant(constant_text(constant))
     return None if op not in _COMPARE or value is None else (name, op, value)
+
+
+def _whole_bound(constant: float, compare: str) -> float:
+    """The bound that whole numbers may have if they are above, or below, a constant."""
+    if compare == ">":
+        return floor(constant) + 1.0
+    return ceil(constant) - 1.0 if compare == "<" else constant
 
 
 def _loosest(expr: ast.Expr, tables: Sequence[n.Table]) -> tuple[str, str, float] | None:

@@ -115,7 +115,7 @@ class GroupKeeper(WindowKeeper):
         """(the groups of each partition, as the kernel wants them; the most that it visits)."""
         look, none = self.rows.lists[LOOK], np.empty(0, np.int64)
         if not self._kept.columns:
-            return (none, none), int(np.count_nonzero(look[np.unique(closes.partition)]))
+            return (none, none), int(np.count_nonzero(look[closes.partition]))
         if not (look > 0).any():
             return (none, none), 0
         owners = self.rows.partitions_of_keys(self._table.keys)

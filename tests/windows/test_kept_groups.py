@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from random import Random
 
@@ -21,7 +21,9 @@ from spaseq.rdf.inputs.stream_options import warn
 from spaseq.rdf.program_events import batch_of_event, triples_of
 from spaseq.runtime.pushed_units import PushedQuery, PushedUnit, restored_unit
 from spaseq.stages.unit_stages import StageFactory
+from spaseq.windows import group_aggregates
 from spaseq.windows.exact_numbers import of_doubles, rounded_quotients
+from spaseq.windows.group_aggregates import ChangedGroups
 from spaseq.windows.kernels.group_runs import DIGIT, LIMBS, MASK, rows_of_groups
 from tests.oracle.comparison import comparable
 from tests.sizes import first_of
@@ -174,6 +176,51 @@ def test_distinct_sums_and_samples_do_not_read_the_rows(monkeypatch: pytest.Monk
     first = next(iter(spaseq.run(query, {"S": events}, runtime="local")))
     assert [first.bindings[v].to_python() for v in "saf"] == [18, 6, 3]
     assert read == 1
+
+
+@pytest.mark.parametrize("value", [f'"{{v}}"^^<{XSD}{kind}>' for kind in ("integer", "double")])
+@pytest.mark.parametrize(
+    ("having", "passing"),
+    [
+        ("AVG(?v) > 95", lambda values: values and sum(values) > 95 * len(values)),
+        ("SUM(?v) < -95", lambda values: sum(values) < -95),
+        ("COUNT(?v) > 0 && AVG(?v) <= 4", lambda values: values and sum(values) <= 4 * len(values)),
+    ],
+)
+def test_groups_that_surely_fail_are_not_evaluated(
+    monkeypatch: pytest.MonkeyPatch,
+    value: str,
+    having: str,
+    passing: Callable[[list[int]], bool],
+) -> None:
+    """Nor are those that all rows, or some of many, have left."""
+    evaluated = 0
+    aggregates = group_aggregates.aggregates
+
+    def counted(kept: object, tracked: object, changed: ChangedGroups, *rest: object) -> object:
+        nonlocal evaluated
+        evaluated += len(changed)
+        return aggregates(kept, tracked, changed, *rest)
+
+    monkeypatch.setattr("spaseq.windows.group_keeper.aggregates", counted)
+    query = f"""PREFIX : <http://e/> SELECT * PARTITION BY (?o) FROM STREAM S <http://e/s>
+        FROM WINDOW W ON S RANGE 10 SECONDS SLIDE 1 SECONDS KEY {{ ?o :v ?any }}
+        WHERE {{ SEQ(A) DEFINE GPM A ON W {{ {{ SELECT (COUNT(?v) AS ?n) {{ EVENT {{ ?o :v ?v }} }}
+        HAVING ({having}) }} }} }}"""
+    draw = Random(7)
+    given = [(second, draw.randrange(50), draw.randrange(-99, 100)) for second in range(300)]
+    events = [
+        spaseq.Event(f"<http://e/o{key}> <http://e/v> {value.format(v=v)} .", 1000 * second)
+        for second, key, v in given
+    ]
+    found = sum(1 for _ in spaseq.run(query, {"S": events}, runtime="local"))
+    expected = 0
+    for close in range(1, 310):
+        for key in {key for _, key, _ in given}:
+            values = [v for at, own, v in given if own == key and close - 10 <= at < close]
+            expected += bool(passing(values))
+    assert found == expected > 0
+    assert evaluated <= found
 
 
 def groups_that_come_and_go() -> None:

@@ -75,6 +75,8 @@ _EXPONENT: Final = 1075 - SCALE
 _LAST_SHIFT: Final = DIGIT * LIMBS - 1 - 31 - 53
 """A sum of 2**31 rows with at most this shift stays below 2**(DIGIT * LIMBS - 1)."""
 
+_HALF: Final = 1 << (DIGIT - 1)
+
 _SAFE: Final = 1e-12
 """Approximations are nearer than this to their values, relatively."""
 
@@ -329,15 +331,22 @@ def _terms(numbers: Int64s, operand: int, group: int) -> int:
 def _approximation(
     numbers: Int64s, operand: int, group: int, first: int, unit: float
 ) -> tuple[float, float]:
-    """A sum as a double, and the sum of its digits' magnitudes; the first digit counts `unit`s."""
+    """A sum as a double, and the sum of its digits' magnitudes; the first digit counts `unit`s.
+
+    Digits here lie from -2**31 to 2**31, so that the sum of their magnitudes is at most three times
+    that of the sum, also where rows have left.
+    """
     digits = numbers[operand, group]
     value = near = 0.0
+    carry = 0
     for i in range(LIMBS):
-        digit = digits[first + i] * unit
-        value += digit
-        near += abs(digit)
+        digit = digits[first + i] + carry
+        carry = (digit + _HALF) >> DIGIT
+        part = (digit - (carry << DIGIT)) * unit
+        value += part
+        near += abs(part)
         unit *= 4294967296.0
-    return value, near
+    return value + carry * unit, near + abs(carry * unit)
 
 
 @inlined_device_function

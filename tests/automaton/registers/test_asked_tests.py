@@ -21,6 +21,7 @@ from tests.automaton.keyed_streams import (
     plans,
     solutions,
     stream,
+    used,
 )
 from tests.thresholds import forced
 
@@ -354,3 +355,19 @@ def test_distinct_words_so_far() -> None:
                 expected.append((1000 * i, 1000 * j))
     found = [(answer.first[0], answer.end[0]) for answer in run(compiled, events)[0]]
     assert sorted(found) == sorted(expected) and found
+
+
+def test_waiting_runs_are_not_looked_at_for_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kinds of terms that have come before need no look at what waits."""
+    looks = 0
+    live_runs = RunSequencer.live_runs
+
+    def counted(sequencer: RunSequencer) -> int:
+        nonlocal looks
+        looks += 1
+        return live_runs(sequencer)
+
+    monkeypatch.setattr(RunSequencer, "live_runs", counted)
+    plan, _ = plans(query("A; C", used("AC")))
+    assert in_pieces(plan, stream("AC", 400, 9, 3), [10])
+    assert looks == 0

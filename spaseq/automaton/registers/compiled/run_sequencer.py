@@ -221,16 +221,19 @@ class RunSequencer(Stateful):
 
         `kinds` are the kinds of terms that have come, by the name of the number.
         """
-        if self._lowest is None or not self._keeps_something():
-            asked = self._seen.variables_without_numbers(kinds)
-            if asked and self._ask(asked):
-                return True
+        if self._seen.has(kinds):
+            return False
+        asked = self._seen.variables_without_numbers(kinds)
+        if asked and not self._keeps_something() and self._ask(asked):
+            return True
         if not self._seen.add(kinds):
             self._hand_over()
         return False
 
     def _keeps_something(self) -> bool:
         """Whether runs wait, or rows may be looked back at."""
+        if self._lowest is None:
+            return False
         return self._outer is not None or bool(self._tables.closings) or self.live_runs() > 0
 
     def _ask(self, variables: frozenset[str]) -> bool:

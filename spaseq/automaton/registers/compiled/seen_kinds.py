@@ -64,16 +64,15 @@ class SeenKinds(Stateful):
 
     # --- compared numbers -------------------------------------------------------------------------
 
+    def has(self, kinds: Mapping[str, set[int]]) -> bool:
+        """Whether all kinds of bound terms, by the name of a number, have come before."""
+        return all(added <= self.kinds[name] for name, added in kinds.items())
+
     def add(self, kinds: Mapping[str, set[int]]) -> bool:
-        """Add kinds of bound terms by the name of a number; return whether float64 still decides
-        all.
-        """
-        is_new = False
+        """Add kinds, given like those of `has`; return whether float64 still decides all."""
         for name, added in kinds.items():
-            seen = self.kinds[name]
-            is_new |= not added <= seen
-            seen |= added
-        return not is_new or all(map(self._is_decided, self._compared))
+            self.kinds[name] |= added
+        return all(map(self._is_decided, self._compared))
 
     def variables_without_numbers(self, kinds: Mapping[str, set[int]]) -> frozenset[str]:
         """The compared variables of which a term, of these kinds, is no number."""
