@@ -11,9 +11,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from spaseq.diagnosis.nearest_terms import is_string, nearest_term, nearest_variable, number
+from spaseq.diagnosis.nearest_terms import (
+    is_string,
+    nearest_term,
+    nearest_variable,
+    number,
+    numeric,
+)
 from spaseq.diagnosis.observed import Observed
-from spaseq.diagnosis.probes import Probe, Probes
+from spaseq.diagnosis.probes import MOST_VALUES, Probe, Probes
 from spaseq.diagnosis.question import Condition, GpmPlace, Part, group_of
 from spaseq.diagnosis.report import Cause, plural
 from spaseq.lang import ast
@@ -84,7 +90,7 @@ def failing(
     expr = condition.expr
     errors = base.solutions - false
     if errors <= false:
-        return _false(place, condition, base)
+        return _false(place, condition, base, errors)
     for name in sorted(expression_variables(expr)):
         if not base.values.get(name):
             meant = nearest_variable(name, bound)
@@ -93,12 +99,15 @@ def failing(
             return place.condition(
                 "filter-error", condition, text, base.solutions, f"?{name}", meant
             )
-    return _mixed(place, condition, base)
+    return _mixed(place, condition, base, false)
 
 
-def _false(place: GpmPlace, condition: Condition, base: Solved) -> Cause:
-    """The cause in a conjunct that is false."""
+def _false(place: GpmPlace, condition: Condition, base: Solved, errors: int) -> Cause:
+    """The cause in a conjunct that is false, and for some solutions an error."""
     expr, text = condition.expr, f"false for {_all(base)}"
+    if errors:
+        text = f"false for {base.solutions - errors:,}, and an error for {errors:,}, of "
+        text += plural(base.solutions, "solution")
     term = suggestion = example = None
     pair = _against_constant(expr)
     if pair is not None and (seen := base.values.get(pair[0])):
@@ -108,8 +117,8 @@ def _false(place: GpmPlace, condition: Condition, base: Solved) -> Cause:
         if op in ("=", "IN") and (near := nearest_term(constant_text(constant), seen)) is not None:
             suggestion = place.written(near)
         span = _range(place, seen) if op in _ORDERED else None
-        text += f"; ?{name} is {span}" if span else f"; ?{name} is {place.written(example)}"
         example = place.written(example)
+        text += f"; ?{name} is {span or example}" + ", for example" * (not span and len(seen) > 1)
     else:
         example = _sample(place, expr, base)
         text += f"; for example {example}" if example else ""
@@ -119,21 +128,26 @@ def _false(place: GpmPlace, condition: Condition, base: Solved) -> Cause:
     )
 
 
-def _mixed(place: GpmPlace, condition: Condition, base: Solved) -> Cause:
+def _mixed(place: GpmPlace, condition: Condition, base: Solved, false: int) -> Cause:
     """The cause in a conjunct that is an error although its variables are bound."""
     expr, text = condition.expr, f"an error for {_all(base)}"
+    if false:
+        text = f"an error for {base.solutions - false:,}, and false for {false:,}, of "
+        text += plural(base.solutions, "solution")
     term = suggestion = None
     example = _sample(place, expr, base)
     pair = _against_constant(expr)
     if pair is not None:
         name, _, constant = pair
         written = constant_text(constant)
-        value = next(iter(base.values.get(name, ())), "")
+        values = base.values.get(name, Counter())
+        is_number = _is_numeric(written)  # the value shown is of another kind, if one is
+        value = max(values, key=lambda text: _is_numeric(text) != is_number, default="")
         term = place.shown(constant)
-        if is_string(written) and number(written) is not None and not is_string(value):
+        if is_string(written) and number(written) is not None and all(map(_is_numeric, values)):
             suggestion = str(constant.lexical) if isinstance(constant, ast.Literal) else None
             text += f": ?{name} is a number, such as {place.written(value)}, and {term} a string"
-        elif is_string(value) and number(value) is not None:
+        elif is_number and all(is_string(text) and number(text) is not None for text in values):
             term, suggestion = f"?{name}", f"{place.question.terms.iri(f'{XSD}double')}(?{name})"
             text += f": ?{name} is a string, such as {place.written(value)}"
         elif value:
@@ -144,6 +158,10 @@ def _mixed(place: GpmPlace, condition: Condition, base: Solved) -> Cause:
     return place.condition(
         "filter-error", condition, text, base.solutions, term, suggestion, example
     )
+
+
+def _is_numeric(text: str) -> bool:
+    return numeric(text) is not None
 
 
 def _against_constant(expr: ast.Expr) -> tuple[str, str, ast.Iri | ast.Literal] | None:
@@ -163,7 +181,7 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 def _nearest_miss(op: str, constant: ast.Iri | ast.Literal, seen: Counter[str]) -> str:
     """The value that comes nearest to passing; any value if they are no numbers."""
-    values = {text: v for text in seen if (v := number(text)) is not None}
+    values = {text: v for text in seen if (v := numeric(text)) is not None}
     if op in _ORDERED and values:
         pick: Callable[..., str] = max if op.startswith(">") else min
         return pick(values, key=lambda text: values[text])
@@ -172,9 +190,9 @@ def _nearest_miss(op: str, constant: ast.Iri | ast.Literal, seen: Counter[str]) 
 
 
 def _range(place: GpmPlace, seen: Mapping[str, int]) -> str | None:
-    """The least and the greatest value; None if they are no numbers."""
-    values = {text: v for text in seen if (v := number(text)) is not None}
-    if len(values) < len(seen) or not values:
+    """The least and the greatest value; None if they are no numbers, or not all are known."""
+    values = {text: v for text in seen if (v := numeric(text)) is not None}
+    if len(values) < len(seen) or not values or len(seen) >= MOST_VALUES:
         return None
     least, most = (pick(values, key=lambda text: values[text]) for pick in (min, max))
     return f"{place.written(least)} to {place.written(most)}"

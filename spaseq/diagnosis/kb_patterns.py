@@ -20,6 +20,7 @@ from spaseq.diagnosis.question import (
     Part,
     conditions_of,
     constants,
+    freed,
     group_of,
     inner_groups,
     needed_predicates,
@@ -155,8 +156,9 @@ class KbPattern:
                 return self._absent(place, AbsentTerm(triple, "predicate", iri, known, _NOT_IN_KB))
         for where, constant in constants(triple):
             seen = self._terms_at(triple, where)
-            if seen and constant_text(constant) not in seen:
-                absent = AbsentTerm(triple, "constant", constant, seen, _NOT_IN_KB)
+            other = "subject" if where == "object" else "object"
+            if seen and not self._has(freed(triple, other)):
+                absent = AbsentTerm(triple, "constant", constant, seen, _NOT_IN_KB, where)
                 return self._absent(place, absent)
         text = "no triple of the knowledge base matches"
         return place.cause("pattern-never-matches", triple, text)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import SequenceMatcher, get_close_matches
+from typing import cast
 
+from spaseq.expr.numbers import Number, is_number, to_double
+from spaseq.expr.values import decode
 from spaseq.lang import ast
 from spaseq.lang.format_triples import TermText
 from spaseq.rdf.terms.term import XSD_STRING, split_literal
@@ -66,6 +69,16 @@ def number(text: str) -> float | None:
         return float(split_literal(text)[0]) if text.startswith('"') else None
     except ValueError:
         return None
+
+
+def numeric(text: str) -> float | None:
+    """The value of a number.
+
+    >>> numeric('"1.5"^^<http://www.w3.org/2001/XMLSchema#decimal>'), numeric('"1.5"')
+    (1.5, None)
+    """
+    value = decode(text)
+    return to_double(cast("Number", value)) if is_number(value) else None
 
 
 def is_string(text: str) -> bool:

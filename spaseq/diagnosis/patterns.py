@@ -84,8 +84,12 @@ class Together:
         others = [(each, probe) for each, probe in self._without if probe.solutions]
         if len(others) == 1 and isinstance(part.node, ast.Triple):
             part, before = others[0]
-        without = f"{plural(before.solutions, 'solution')} without it"
-        text = f"it matches alone, but not together with the others ({without})"
+        solutions = plural(before.solutions, "solution")
+        text = f"it matches alone, but not together with the others ({solutions} without it)"
+        if isinstance(part.node, ast.MinusGraphPattern):
+            text = f"it takes away what is left ({solutions})"
+        elif before not in (probe for _, probe in others):
+            text = f"it matches alone, but not together with those before ({solutions})"
         count, example = before.solutions, before.example
         return place.cause("pattern-never-matches", part.node, text, count, None, None, example)
 
@@ -296,7 +300,7 @@ class _PartProbes:
         self._having = None
         if isinstance(node, ast.SubSelect) and node.having:
             self._having = HavingProbes(probes, node)
-        self._freed: list[tuple[ast.Iri | ast.Literal, Probe]] = []
+        self._freed: list[tuple[str, ast.Iri | ast.Literal, Probe]] = []
         self._hint = probes.hint
         self._entailed: Probe | None = None
         if isinstance(part.node, ast.Triple):
@@ -304,7 +308,7 @@ class _PartProbes:
                 self._entailed = probes.probe(part.alone, schema=self._hint.schema)
             for where, constant in constants(part.node):
                 triple = group_of([freed(part.node, where)])
-                self._freed.append((constant, probes.probe(triple, keep=[FREE])))
+                self._freed.append((where, constant, probes.probe(triple, keep=[FREE])))
 
     def causes(self, place: GpmPlace, part: Part, streams: Sequence[StreamSeen]) -> Iterator[Cause]:
         """Why the part matches nothing by itself; nothing if it does."""
@@ -329,12 +333,15 @@ class _PartProbes:
         for iri in needed_predicates(triple.predicate):
             if constant_text(iri) not in known:
                 return self._absent(place, AbsentTerm(triple, "predicate", iri, known, _NO_EVENT))
-        for constant, probe in self._freed:
-            if probe.solutions:
-                values = probe.values[FREE]
-                absent = AbsentTerm(triple, "constant", constant, values, _NO_EVENT)
-                return self._absent(place, absent)
+        freed = [each for each in self._freed if each[2].solutions]
+        if len(freed) == 1:
+            where, constant, probe = freed[0]
+            values = probe.values[FREE]
+            absent = AbsentTerm(triple, "constant", constant, values, _NO_EVENT, where)
+            return self._absent(place, absent)
         text = "no triple of an event matches it"
+        if freed:
+            text = "its subject and its object occur with the predicate, but never together"
         return place.cause("pattern-never-matches", triple, text)
 
     def _absent(self, place: GpmPlace, absent: AbsentTerm) -> Cause:

@@ -123,7 +123,7 @@ class AbsentTerm:
     """A term of a triple pattern that is not in the data, as a predicate or a constant.
 
     `known` are the terms that the data have in its place, with their counts. `where` says that it
-    is not in the data.
+    is not in the data, and for a constant `role` its place: subject or object.
     """
 
     triple: ast.Triple
@@ -131,11 +131,14 @@ class AbsentTerm:
     term: ast.Iri | ast.Literal
     known: Counter[str]
     where: str
+    role: str = ""
 
     def cause(self, place: GpmPlace, hint: EntailmentHint | None, entailed: int) -> Cause:
         """The cause; `entailed` are the solutions of the triple pattern with entailment."""
         written = place.question.text(self.term.span)
         text = f"{self.what} {written} {self.where}"
+        if self.role:
+            text += f" as the {self.role} of {place.question.terms.verb(self.triple.predicate)}"
         near = nearest_term(constant_text(self.term), self.known)
         suggestion = None if near is None else place.written(near)
         common = next((place.written(text) for text, _ in self.known.most_common(1)), None)

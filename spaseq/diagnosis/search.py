@@ -162,10 +162,12 @@ class RowSearch:
         """The rows that a plan needs, in order of instant, each copied for the added GPMs."""
         rows, names = self.observed.rows, [gpm.name for gpm in plan.patterns.gpms]
         used = {names.index(use.gpm) for use in occurrences(plan.sequence.chain)}
-        wanted = [number for number in used if number not in copies]
-        mask = np.isin(rows.gpm, [*wanted, BARE] if plan.sequence.needs_instants else wanted)
+        wanted = np.isin(rows.gpm, [number for number in used if number not in copies])
+        mask = wanted
+        if plan.sequence.needs_instants:  # of partitions, bare rows have them all
+            mask = wanted | (rows.gpm == BARE) | (not plan.sequence.partition)
         at: list[Indices] = [np.flatnonzero(mask)]
-        gpm = [rows.gpm[mask]]
+        gpm = [np.where(wanted, rows.gpm, BARE)[mask]]
         for copy, original in copies.items():
             if copy in used:
                 at.append(np.flatnonzero(rows.gpm == original))

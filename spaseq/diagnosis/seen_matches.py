@@ -5,17 +5,17 @@ Also matches of relaxed forms: their parts, their values, and the instants betwe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from spaseq.algebra.answers import Answer, Instant, TraceItem, extent_of
 from spaseq.compiled.arrays import Indices
-from spaseq.diagnosis.nearest_terms import as_written, number
+from spaseq.diagnosis.nearest_terms import as_written, numeric
 from spaseq.diagnosis.observed import Observed
 from spaseq.diagnosis.question import Question
 from spaseq.diagnosis.relaxed import COPY, FirstSteps
-from spaseq.diagnosis.report import Cause
+from spaseq.diagnosis.report import Cause, plural
 from spaseq.diagnosis.search import Found
 from spaseq.errors import Span
 from spaseq.expr.compile import Options, compile_filter, compile_term
@@ -64,7 +64,7 @@ def event_text(terms: TermText, item: TraceItem) -> str:
 
 def value_text(terms: TermText, text: str) -> str:
     """A value that a FILTER compares: a number without its type, another term as written."""
-    if text.startswith('"') and number(text) is not None:
+    if numeric(text) is not None:
         return split_literal(text)[0]
     return as_written(terms, text)
 
@@ -126,6 +126,7 @@ class Miss:
     values: tuple[tuple[str, str], ...]  # the variables of the condition, as written
     by: float | None = None
     unbound: str | None = None
+    is_error: bool = False
 
     @property
     def shown(self) -> str | None:
@@ -133,14 +134,18 @@ class Miss:
         return ", ".join(f"{name} = {value}" for name, value in self.values) or None
 
 
-def nearest_miss(
-    expr: ast.Expr, matches: Sequence[Answer], terms: TermText, options: Options
-) -> Miss | None:
+def misses_of(
+    expr: ast.Expr, matches: Iterable[Answer], terms: TermText, options: Options
+) -> list[Miss]:
+    """Matches for which a condition does not hold."""
+    return [_miss(expr, match, terms, options) for match in matches]
+
+
+def nearest_miss(misses: Sequence[Miss]) -> Miss | None:
     """The match for which a condition nearly holds; None if there are no matches.
 
     Without a first repetition there is no second. So a match whose PREV is unbound comes first.
     """
-    misses = [_miss(expr, match, terms, options) for match in matches]
     first = next((m for m in misses if (m.unbound or "").startswith("PREV")), None)
     return first or min(
         misses, key=lambda m: (m.by is None, m.by or 0.0, m.unbound or ""), default=None
@@ -168,7 +173,8 @@ def _miss(expr: ast.Expr, match: Answer, terms: TermText, options: Options) -> M
     distances = [
         d for part in conjuncts([expr]) if (d := _distance(part, env, options)) is not None
     ]
-    return Miss(match, tuple(values), max(distances, default=None), unbound)
+    is_error = not compile_filter(ast.Not(expr), options)(env)
+    return Miss(match, tuple(values), max(distances, default=None), unbound, is_error)
 
 
 def _plainly(expr: ast.Expr) -> set[str]:
@@ -196,7 +202,7 @@ def _distance(expr: ast.Expr, env: MatchValues, options: Options) -> float | Non
     if not isinstance(expr, ast.Compare) or compile_filter(expr, options)(env):
         return None
     sides = [compile_term(side, options)(env) for side in (expr.left, expr.right)]
-    numbers = [number(side) for side in sides if side is not None]
+    numbers = [numeric(side) for side in sides if side is not None]
     if len(numbers) < 2 or numbers[0] is None or numbers[1] is None:
         return None
     return abs(numbers[0] - numbers[1])
@@ -239,12 +245,19 @@ class SeenRows:
             places = places[np.array(keep, np.intp)]
         return places
 
-    def of_gpms(self, names: Collection[str], after: Instant, before: Instant) -> list[TraceItem]:
+    def at(self, item: TraceItem) -> Indices:
+        """The rows of an event."""
+        rows = self.between((item.time, item.k - 1), (item.time, item.k + 1))
+        return rows[[self.item(row).stream == item.stream for row in rows.tolist()]]
+
+    def of_gpms(
+        self, names: Collection[str], after: Instant, before: Instant
+    ) -> Iterator[TraceItem]:
         """The events with a solution of some GPMs between two instants."""
         items = (self.item(row) for row in self.between(after, before).tolist())
-        return [item for item in items if item.gpm in names]
+        return (item for item in items if item.gpm in names)
 
-    def distinct(self, variable: str, names: Collection[str], most: int = 10_000) -> list[str]:
+    def distinct(self, variable: str, names: Collection[str]) -> list[str]:
         """Different values of a variable in the solutions of some GPMs."""
         gpms = self.observed.question.watched.patterns.gpms
         numbers = [i for i, gpm in enumerate(gpms) if gpm.name in names]
@@ -254,7 +267,7 @@ class SeenRows:
             return []
         places = np.flatnonzero(np.isin(rows.gpm, numbers))
         _, first = np.unique(column.codes[places], return_index=True)
-        texts = rows.texts(variable, places[np.sort(first)[: most + 1]])
+        texts = rows.texts(variable, places[np.sort(first)])
         return [*dict.fromkeys(text for text in texts if text is not None)]
 
 
@@ -361,6 +374,11 @@ class StepText:
     def event(self, item: TraceItem) -> str:
         """An event with its time."""
         return event_text(self.question.terms, item)
+
+    def least(self, which: str) -> str:
+        """The `which` of the candidates, in words; there may be more than those at hand."""
+        among = "" if self.near.complete else f"of the first {plural(len(self.near), 'candidate')} "
+        return f"{among}the {which}"
 
     def smallest(self, measure: Callable[[Answer], int]) -> tuple[Answer, int]:
         """The match with the least measure, and the measure."""

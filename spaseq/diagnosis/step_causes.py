@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TypeVar
+
+import numpy as np
 
 from spaseq.algebra.answers import Answer, TraceItem
 from spaseq.automaton.program.window import Counted, Tumbling
-from spaseq.diagnosis.nearest_terms import as_written, number
+from spaseq.diagnosis.nearest_terms import as_written, numeric
 from spaseq.diagnosis.relaxed import Stage, StepCondition
 from spaseq.diagnosis.report import Cause, plural
+from spaseq.diagnosis.search import RowSearch, SearchTime
 from spaseq.diagnosis.seen_matches import (
     Miss,
     StepText,
     duration,
     instant,
     later_binder,
+    misses_of,
     nearest_miss,
     parts_of,
     step_of_gpm,
@@ -28,86 +32,95 @@ from spaseq.lang import ast
 from spaseq.lang import sequence as seq
 from spaseq.lang.sequence import Chain, Link, occurrences
 from spaseq.lang.variables import group_function_uses, prev_uses, walk
+from spaseq.rdf.terms.term import split_literal
+
+_MOST_TRIED = 100
+"""Number of events that are tried for an example, and of matches for each."""
 
 
 def join_cause(at: StepText) -> Cause:
-    """The cause in a variable that the last step shares with those before."""
-    earlier = {n for link in at.steps.before for n in taken_gpms(link)}
-    partition = at.steps.plan.sequence.partition
-    binds = at.steps.resolved.binds
-    bound = {v for name in at.steps.names for v in binds[name]}
-    shared = bound & {v for name in earlier for v in binds[name]}
+    """The cause in a variable that the last step shares with those before, or its GPMs share."""
+    partition, binds = at.steps.plan.sequence.partition, at.steps.resolved.binds
+    first = [n for link in at.steps.before for n in taken_gpms(link)] or at.steps.names[:1]
+    second = [n for n in at.steps.names if at.steps.before or n not in first]
+    shared = {v for n in first for v in binds[n]} & {v for n in second for v in binds[n]}
     ordered = [*partition, *sorted(shared - {*partition})]
     for variable in [v for v in ordered if v in shared]:
-        left = at.rows.distinct(variable, earlier)
-        right = at.rows.distinct(variable, at.steps.names)
+        sides = [[n for n in names if variable in binds[n]] for names in (first, second)]
+        left, right = (at.rows.distinct(variable, names) for names in sides)
         if left and right and not set(left) & set(right):
-            return _no_common(at, variable, left, right, variable in partition)
-    names = ", ".join(f"?{v}" for v in ordered)
-    text = f"no {at.step} after {at.last_before} has the same {names}"
-    text += ", although each value occurs in both steps"
+            gpms = [" or ".join(dict.fromkeys(names)) for names in sides]
+            return _no_common(at, variable, (left, right), gpms)
+    names = ", ".join(f"?{v}" for v in ordered or sorted(binds[first[0]]))
+    text = f"no {at.step} " + (f"after {at.last_before} " if at.steps.before else "")
+    text += f"has the same {names}" + ", although some values occur in both" * bool(shared)
     text += "; rename the variable if the values need not be equal"
-    return at.cause("equality-join-empty", text, term=names or None)
+    return at.cause("equality-join-empty", text, term=names)
 
 
 def _no_common(
-    at: StepText, variable: str, left: Sequence[str], right: Sequence[str], partition: bool
+    at: StepText, variable: str, values: Sequence[Sequence[str]], names: Sequence[str]
 ) -> Cause:
-    terms = at.question.terms
-    like = next(((a, b) for a in left[:1000] for b in right[:1000] if _alike(a, b)), None)
-    one, other = like or (left[0], right[0])
-    text = f"?{variable} is never equal: {as_written(terms, one)} in {at.last_before}, "
-    text += f"{as_written(terms, other)} in {at.step}"
-    if partition:
+    terms, (one, other), advice = at.question.terms, (values[0][0], values[1][0]), ""
+    for said, key, test in _ALIKE:
+        seen = {key(text): text for text in values[0]}
+        like = next(
+            (text for text in values[1] if key(text) is not None and key(text) in seen), None
+        )
+        if like is not None:
+            one, other = seen[key(like)], like
+            advice = f"; they {said}, but a join needs the same term"
+            advice += test and f": use another variable and FILTER({test.format(variable)})"
+            break
+    text = f"?{variable} is never equal: {as_written(terms, one)} in {names[0]}, "
+    text += f"{as_written(terms, other)} in {names[1]}"
+    if variable in at.steps.plan.sequence.partition:
         text += "; so no partition has events of both"
-    if like is not None and _type(one) == _type(other) == "number":
-        text += "; they are equal by value, but a join needs the same term"
-        text += f": use another variable and FILTER(?x = ?{variable})"
-    elif like is not None:
-        text += "; they look alike, but a join needs the same term"
-        text += f": use another variable and FILTER(STR(?x) = STR(?{variable}))"
-    else:
-        text += "; rename the variable in one step if the values need not be equal"
+    text += advice or "; rename the variable in one step if the values need not be equal"
     example = f"{as_written(terms, one)} and {as_written(terms, other)}"
     return at.cause("equality-join-empty", text, term=f"?{variable}", example=example)
 
 
-def _type(text: str) -> str:
-    return "number" if number(text) is not None else text[:1]
-
-
-def _alike(one: str, other: str) -> bool:
-    """Whether two terms are equal by value, or would be with another type."""
-    values = number(one), number(other)
-    if values[0] is not None and values[0] == values[1]:
-        return True
-    return _plain(one) == _plain(other)
+def _characters(text: str) -> str | None:
+    """What STR gives for a term."""
+    if text.startswith('"'):
+        return split_literal(text)[0]
+    return text[1:-1] if text.startswith("<") and not text.startswith("<<") else None
 
 
 def _plain(text: str) -> str:
-    """The characters of a term without its kind, case or last slash."""
-    if text.startswith('"'):
-        return text[1:].rpartition('"')[0].strip().casefold()
-    return text.strip("<>").rstrip("/#").casefold()
+    """The characters of a term without its case, spaces around it, or last slash."""
+    return (_characters(text) or text).strip().rstrip("/#").casefold()
+
+
+_ALIKE: tuple[tuple[str, Callable[[str], object], str], ...] = (
+    ("are equal by value", numeric, "?x = ?{}"),
+    ("look alike", _characters, "STR(?x) = STR(?{})"),
+    (
+        "look alike",
+        lambda text: (_characters(text) or text).lower(),
+        "LCASE(STR(?x)) = LCASE(STR(?{}))",
+    ),
+    ("look alike", _plain, ""),
+)
+"""What to say of terms that a function makes equal, the function, and the FILTER that they pass."""
 
 
 def contiguity_cause(at: StepText) -> Cause:
     """The cause in an operator that allows no other event in between."""
-    taken = _next_taken(at)
-    if taken is not None:
-        return taken
+    begins, goes_on = at.steps.last.join.kind == ",", _has_inner_comma(at.steps.last.step)
     best: tuple[int, TraceItem, TraceItem, TraceItem, Answer] | None = None
     for match in at.near.matches[:200]:
         before, of_last = parts_of(match, at.steps)
-        for one, next_ in pairwise([*before[-1:], *of_last]):
+        joined = [*before[-1:]][: len(of_last) * begins] + (of_last if goes_on else of_last[:1])
+        for one, next_ in pairwise(joined):
             places = at.rows.between(instant(one), instant(next_))
             places = at.rows.in_partition(places, match)
             events = {at.rows.item(row)[:2] for row in places[:1000].tolist()}
             if events and (best is None or len(events) < best[0]):
                 best = len(events), one, next_, at.rows.item(int(places[0])), match
     if best is None:
-        text = f"; takes only the next event that matches, after which {at.step} does not go on"
-        return at.cause("contiguity", f"{text}; write : to try all events")
+        return _next_taken(at)
     count, one, next_, between, match = best
     example = at.event(between)
     text = f"{example} stands between {at.event(one)} and {at.event(next_)}"
@@ -121,21 +134,31 @@ def contiguity_cause(at: StepText) -> Cause:
     return at.cause("contiguity", f"{text}; write ; instead", suggestion=";", example=example)
 
 
-def _next_taken(at: StepText) -> Cause | None:
+def _has_inner_comma(step: seq.ChainStep) -> bool:
+    """Whether a comma joins events of a step."""
+    if isinstance(step, seq.Repeat) and (step.own or step.body.links[0].join).kind == ",":
+        return True
+    links = [link for chain in seq.inner_chains(step) for link in chain.links[1:]]
+    inner = [link.step for chain in seq.inner_chains(step) for link in chain.links]
+    return any(link.join.kind == "," for link in links) or any(map(_has_inner_comma, inner))
+
+
+def _next_taken(at: StepText) -> Cause:
     """The cause if `;` takes an event of the step that comes before that of the candidate."""
-    if not isinstance(at.steps.last.step, seq.GpmStep) or at.steps.last.join.kind != ";":
-        return None
     for match in at.near.matches[:200]:
         before, of_last = parts_of(match, at.steps)
         if not before or not of_last:
             continue
-        taken = at.rows.of_gpms(at.steps.names, instant(before[-1]), instant(of_last[0]))
-        if taken:
-            example = at.event(taken[0])
-            text = f"; takes {example}, the next {at.step} after {at.event(before[-1])}"
+        item = next(
+            at.rows.of_gpms([of_last[0].gpm], instant(before[-1]), instant(of_last[0])), None
+        )
+        if item is not None:
+            example = at.event(item)
+            text = f"; takes {example}, the next {item.gpm} after {at.event(before[-1])}"
             text += f", and not {at.event(of_last[0])}; write : to try all events"
             return at.cause("contiguity", text, suggestion=":", example=example)
-    return None
+    text = f"; takes only the next event that matches, after which {at.step} does not go on"
+    return at.cause("contiguity", f"{text}; write : to try all events", suggestion=":")
 
 
 def _separating(at: StepText, one: TraceItem, next_: TraceItem, match: Answer) -> str | None:
@@ -161,13 +184,12 @@ def condition_cause(at: StepText, condition: StepCondition) -> Cause:
         cause = at.cause("condition-false", text)
         line, column = at.question.place(at.question.gpm(condition.gpm).span)
         return replace(cause, gpm=condition.gpm, line=line, column=column)
-    miss = nearest_miss(
-        condition.expr,
-        at.near.matches,
-        at.question.terms,
-        at.steps.plan.expressions,
-    )
-    text, example = f"false for {at.among}", None
+    options = at.steps.plan.expressions
+    misses = misses_of(condition.expr, at.near.matches, at.question.terms, options)
+    miss = nearest_miss(misses)
+    errors, example = sum(miss.is_error for miss in misses), None
+    text = "false" if not errors else "an error" if errors == len(misses) else "false or an error"
+    text += f" for {at.among}"
     if miss is not None:
         example = miss.shown
         text += _missed(at, miss)
@@ -189,7 +211,7 @@ def _missed(at: StepText, miss: Miss) -> str:
         if other is not None:
             return text + f": {other} binds it, move the FILTER there"
         return text + f": write COALESCE({miss.unbound}, ...), or bind it in an earlier step"
-    return f"; the nearest has {miss.shown}, {miss.by:g} off" if miss.by else shown
+    return f"; {at.least('nearest')} has {miss.shown}, {miss.by:g} off" if miss.by else shown
 
 
 def _filter_span(at: StepText, name: str, expr: ast.Expr) -> Span:
@@ -231,7 +253,7 @@ class StepCauses(StepText):
             case "condition-false":
                 return condition_cause(self, self.steps.conditions[stage.of])
             case "negation" | "until":
-                return self._negated(stage.kind, self._numbered(seq.Negation, stage.of))
+                return self._negated(stage, self._numbered(seq.Negation, stage.of))
             case _:
                 return self._greedy(self._numbered(seq.Repeat, stage.of))
 
@@ -271,7 +293,7 @@ class StepCauses(StepText):
         of_last = parts_of(best, self.steps)[1]
         example = f"{self.event(of_last[0])} and {self.event(of_last[-1])}"
         text = f"no events of {self.step} have the same time; "
-        text += f"the nearest, {example}, are {duration(least)} apart"
+        text += f"{self.least('nearest')}, {example}, are {duration(least)} apart"
         text += "; & needs one time, AND takes any order: write AND, or a sequence with a gap bound"
         return self.cause("simultaneity", text, example=example)
 
@@ -285,7 +307,9 @@ class StepCauses(StepText):
         pair = max(pairwise([*before[-1:], *of_last]), key=lambda p: p[1].time - p[0].time)
         bound = self.steps.last.join.gap_ms
         example = f"{self.event(pair[0])} and {self.event(pair[1])}"
-        text = f"the smallest gap before {self.step} is {duration(least)}, from {example}"
+        text = (
+            f"{self.least('smallest')} gap before {self.step} is {duration(least)}, from {example}"
+        )
         if bound is not None:
             text += f"; the bound is {duration(bound)}"
         return self.cause("gap-bound", f"{text}: raise it to at least that", example=example)
@@ -299,8 +323,9 @@ class StepCauses(StepText):
             best, least = self.smallest(lambda match: match.trace[-1].time - match.trace[0].time)
             span, given = duration(least), duration(window.length_ms)
         example = f"{self.event(best.trace[0])} to {self.event(best.trace[-1])}"
-        text = f"the smallest span up to {self.step} is {span}, {example}; WITHIN is {given}"
-        if isinstance(window, Tumbling) and least < window.length_ms:
+        text = f"{self.least('smallest')} span up to {self.step} is {span}, {example}"
+        text += f"; WITHIN is {given}"
+        if isinstance(window, Tumbling) and least <= window.length_ms:
             text += ", and a boundary of the tumbling window falls in between: leave out TUMBLING"
         else:
             text += ": widen it to at least that"
@@ -337,22 +362,22 @@ class StepCauses(StepText):
         text += ", or widen WITHIN or the gap bound"
         return self.cause("repetition", text, count=most, example=example)
 
-    def _negated(self, kind: str, negation: seq.Negation) -> Cause:
+    def _negated(self, stage: Stage, negation: seq.Negation) -> Cause:
         names = tuple(dict.fromkeys(use.gpm for use in occurrences(negation.body)))
         match = self.near.matches[0]
-        item = self._event_of_negated_step(names, match)
+        item = self._deciding(stage, self._events_of_negated_step(names, match))
         shown = self.question.line(negation.span)
         example = None if item is None else self.event(item)
         whose = "the only candidate" if len(self.near) == 1 else f"each of {self.among}"
         text = f"{whose} has an event that {shown} forbids"
         if item is not None:
             text += f"; for example {example}, beside {self.event(match.trace[0])}"
-        if kind == "until":
+        if stage.kind == "until":
             text += "; leave out UNTIL, or make its pattern narrower"
         else:
             text += "; make the negated pattern narrower, or shorten WITHIN"
         link = Link(negation, self.steps.last.join)
-        cause = self.cause(kind, text, link, example=example)
+        cause = self.cause(stage.kind, text, link, example=example)
         return replace(cause, gpm=names[0] if len(names) == 1 else None)
 
     def with_any_event(self, cause: Cause, match: Answer) -> Cause:
@@ -362,8 +387,20 @@ class StepCauses(StepText):
         text += f" : tries all events, and matches {events}: write : where you mean any event"
         return replace(cause, text=text, suggestion=":")
 
-    def _event_of_negated_step(self, names: Sequence[str], match: Answer) -> TraceItem | None:
-        """An event of a negated step: between the events of a match, or else near them in time."""
+    def _deciding(self, stage: Stage, items: Iterable[TraceItem]) -> TraceItem | None:
+        """The first event that, by itself, takes the first candidate away at a stage."""
+        match, form = self.near.matches[0], self.steps.form(stage.constraints)
+        observed, places = self.rows.observed, [self.rows.at(item) for item in match.trace]
+        for item in islice(items, _MOST_TRIED):
+            rows = observed.rows.take(np.unique(np.concatenate([*places, self.rows.at(item)])))
+            search = RowSearch(replace(observed, rows=rows), SearchTime())
+            found = search.found(form.plan, _MOST_TRIED, form.copies).matches
+            if all(other.trace != match.trace for other in found):
+                return item
+        return None
+
+    def _events_of_negated_step(self, names: Sequence[str], match: Answer) -> Iterator[TraceItem]:
+        """Events of a negated step: between the events of a match, then near them in time."""
         window = self.steps.plan.sequence.window
         length = 0 if isinstance(window, Counted) else window.length_ms
         first, last = match.trace[0], match.trace[-1]
@@ -372,10 +409,7 @@ class StepCauses(StepText):
             (instant(last), (last.time + length, 2**31)),
             ((first.time - length, -1), instant(first)),
         ):
-            items = self.rows.of_gpms(names, after, before)
-            if items:
-                return items[0]
-        return None
+            yield from self.rows.of_gpms(names, after, before)
 
     def _greedy(self, loop: seq.Repeat) -> Cause:
         link = Link(loop, self.steps.last.join)
@@ -385,7 +419,7 @@ class StepCauses(StepText):
         after = instant(looped[-1]) if looped else instant(match.trace[0])
         next_ = next((item for item in match.trace if instant(item) > after), None)
         end = (next_.time, next_.k + 1) if next_ is not None else (match.trace[-1].time + 2**40, 0)
-        taken = self.rows.of_gpms(names, after, end)
+        taken = [*self.rows.of_gpms(names, after, end)]
         shown = self.question.line(loop.span)
         example = self.event(taken[-1]) if taken else None
         text = f"{shown} is greedy and goes on"

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
+
 from spaseq.algebra.answers import TraceItem
 from spaseq.diagnosis.observed import Observed
 from spaseq.diagnosis.question import Question
@@ -22,13 +24,14 @@ from spaseq.diagnosis.seen_matches import (
     duration,
     event_text,
     instant,
+    misses_of,
     nearest_miss,
     span_of,
     step_number,
 )
 from spaseq.diagnosis.step_causes import StepCauses
 from spaseq.lang import ast
-from spaseq.lang.sequence import Chain, Link, can_be_empty, needed_gpms
+from spaseq.lang.sequence import Chain, GpmStep, Link, can_be_empty, needed_gpms
 from spaseq.plan.query_plan import AfterMatch, AnswerPlan, QueryPlan
 from spaseq.records import record
 
@@ -43,9 +46,8 @@ class AnswerCauses:
 
     def having(self, expr: ast.Expr) -> Cause:
         """HAVING holds for no match."""
-        miss = nearest_miss(
-            expr, self.near.matches, self._question.terms, self.steps.plan.expressions
-        )
+        options = self.steps.plan.expressions
+        miss = nearest_miss(misses_of(expr, self.near.matches, self._question.terms, options))
         text, example = f"false for {self._matches}", None
         if miss is not None:
             example = miss.shown
@@ -306,12 +308,20 @@ class _Diagnosis:
         after = self._search.found(alone.plan, 1, alone.copies, first.last)
         if not after.nothing:
             return None
-        last = self._last_alone(alone)
+        last = self._last_of_gpm(steps) or self._last_alone(alone)
         return causes.order(first.trace[-1], last)
+
+    def _last_of_gpm(self, steps: FirstSteps) -> TraceItem | None:
+        """The last event of the last step, if it is one GPM."""
+        if not isinstance(steps.last.step, GpmStep) or self._search.held is not None:
+            return None
+        gpm = self._observed.rows.gpm
+        places = np.flatnonzero(gpm == self._observed.question.gpm_number(*steps.names))
+        return self._rows.item(int(places[-1]))
 
     def _last_alone(self, alone: Form) -> TraceItem | None:
         found = self._search.found(alone.plan, _SAMPLE, alone.copies)
-        if not found:
+        if not found.complete:  # later ones may follow
             return None
         return max(found.matches, key=lambda match: match.last).trace[-1]
 

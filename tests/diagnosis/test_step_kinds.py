@@ -58,7 +58,7 @@ OBSTACLES = (
     ),
     Obstacle(
         "A; B", "a=1,s=x b=2,s=x a=2,s=x", "equality-join-empty", "B", 2, "B)",
-        "although each value occurs in both", PAIR,
+        "although some values occur in both", PAIR,
     ),
     Obstacle(
         "A, B", "a=1,s=x b=2,s=y", "equality-join-empty", "B", 2, "B)", "",
