@@ -42,12 +42,15 @@ _MOST_NODES = 256
 """Maximum size of an expression that takes the place of a variable: each BIND may double it."""
 
 
-def without_late_binds(resolved: Resolved) -> tuple[Resolved, tuple[ComputedVariable, ...]]:
+def without_late_binds(
+    resolved: Resolved, partial: bool = False
+) -> tuple[Resolved, tuple[ComputedVariable, ...]]:
     """The query without the BINDs that look at earlier steps, and the variables that they bind.
 
-    FILTERs have the expressions in the places of the variables.
+    FILTERs have the expressions in the places of the variables. Where `partial` matches are
+    wanted, single variables that read loops stay: they tell a match from one that is part of it.
     """
-    computed = [*_candidates(resolved)]
+    computed = [*_candidates(resolved, partial)]
     if not computed:
         return resolved, ()
     binds = {each.name: each.expr for each in computed}
@@ -69,7 +72,7 @@ def without_late_binds(resolved: Resolved) -> tuple[Resolved, tuple[ComputedVari
     return changed, tuple(each for each in computed if each.gpm in positive)
 
 
-def _candidates(resolved: Resolved) -> Iterator[ComputedVariable]:
+def _candidates(resolved: Resolved, partial: bool) -> Iterator[ComputedVariable]:
     """The BINDs that may be left out."""
     if ast.Bind not in resolved.kinds:
         return
@@ -82,7 +85,7 @@ def _candidates(resolved: Resolved) -> Iterator[ComputedVariable]:
         for place, element in enumerate(gpm.pattern.elements):
             if isinstance(element, ast.Bind):
                 expr = _inlined(element.expr, binds)
-                if len([*walk(expr)]) > _MOST_NODES:
+                if len([*walk(expr)]) > _MOST_NODES or (partial and uses.read_loops(expr)):
                     continue
                 if uses.read_values(element.var, not now_uses(expr)) and uses.look_back(
                     expr, gpm.pattern, place
@@ -144,6 +147,15 @@ class _Uses:
             and all(self._is_early(use) for v in names for use in self._binders(v))
             and all(self._is_early(use) for use in self._positive if use.gpm in times)
         )
+
+    def read_loops(self, expr: ast.Expr) -> bool:
+        """Whether the GPM binds single variables, and an expression reads repeated steps."""
+        if self._are_negated or self.are_repeated:
+            return False
+        times = {use.gpm.name for use in timestamp_uses(expr)}
+        repeated = {use.gpm for use in self._positive if use.repeats}
+        is_single = expression_variables(expr) <= self._scope.singles
+        return not (is_single and times.isdisjoint(repeated))
 
     def bound_alone(self, expr: ast.Expr) -> set[str]:
         """The variables of an expression that no other GPM binds."""

@@ -120,7 +120,7 @@ def plan_as_written(
 
     `most_states` is as for `compile_program`.
     """
-    resolved, computed = without_late_binds(resolved)
+    resolved, computed = without_late_binds(resolved, options.partial)
     query, schema = resolved.query, options.schema
     gpms = gpm_plans(resolved, schema)
     answers = answer_plan(query, gpms, computed)

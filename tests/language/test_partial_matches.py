@@ -139,6 +139,27 @@ def test_a_variable_keeps_the_kind_that_it_has_in_the_whole_query() -> None:
     assert [dict(answer.bindings)["k"] for answer in found] == ['"x"', '"y"']
 
 
+@pytest.mark.parametrize(
+    "bind", ["?v - ?u AS ?d", "SUM(?u) + 0 * ?v AS ?d", "TIMESTAMP(A) AS ?d", "?v - ?n AS ?d"]
+)
+def test_values_that_are_computed_of_a_loop_tell_matches_apart(bind: str) -> None:
+    """Without the first repetition the value is the same only if it reads no loop."""
+    query = f"""PREFIX : <http://e/> SELECT * WITHIN 1 HOURS FROM STREAM S <http://e/s>
+        SEQ (N; A+ : B; C) {{
+            DEFINE GPM N ON S {{ ?o :n ?n }} DEFINE GPM A ON S {{ ?o :u ?u }}
+            DEFINE GPM B ON S {{ ?o :v ?v BIND({bind}) }} DEFINE GPM C ON S {{ ?o :c ?c }} }}"""
+    texts = ['n "1"', 'u "1"', 'u "2"', 'v "5"']
+    events = [
+        spaseq.Event(f"<http://e/o> <http://e/{text.replace(' ', '> ', 1)}"
+                     "^^<http://www.w3.org/2001/XMLSchema#integer> .", 1000 * second)
+        for second, text in enumerate(texts)
+    ]  # fmt: skip
+    found = list[spaseq.PartialMatch]()
+    assert not list(spaseq.run(query, {"S": events}, runtime="local", on_partial=found.append))
+    traces = [tuple(item.time // 1000 for item in partial.answer.trace) for partial in found]
+    assert traces == ([(0, 1, 2, 3)] if "?n" in bind else [(0, 1, 2, 3), (0, 1, 3)])
+
+
 def test_first_steps_that_end_in_a_negated_step_are_refused_under_a_window_of_events() -> None:
     row = Row("", "A; U!; B?; C", "", within="3 EVENTS")
     with pytest.raises(UsageError, match="may end in a negated step"):
