@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, fields, replace
 from difflib import get_close_matches
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar
@@ -43,6 +44,18 @@ REGIMES = ("rdfs",)
 """The entailment regimes."""
 
 P = TypeVar("P")
+
+
+def _check_count(name: str, count: int | None) -> None:
+    """Raise UsageError for a number that is not a whole one from 1 on."""
+    if count is not None and (not isinstance(count, Integral) or count < 1):
+        raise UsageError(f"{name} is {count!r}; it must be a whole number of at least 1")
+
+
+def check_callback(name: str, given: object) -> None:
+    """Raise UsageError unless a callback is a function, or not given."""
+    if given is not None and not callable(given):
+        raise UsageError(f"{name} is {given!r}; it must be a function")
 
 
 @record
@@ -127,6 +140,9 @@ class ReadingOptions:
     RDF/XML and JSON-LD. `context_map` maps the IRIs of JSON-LD contexts to files; no context is
     fetched. `threads` is the number of threads that read N-Quads and N-Triples in the local
     runtime; None: the runtime chooses.
+
+    Raises:
+        UsageError: a number is less than one.
     """
 
     time_predicate: str = GENERATED_AT_TIME
@@ -135,6 +151,10 @@ class ReadingOptions:
     base: str | None = None
     context_map: Mapping[str, str | PathLike[str]] = field(default_factory=dict)
     threads: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_count("triples_per_event", self.triples_per_event)
+        _check_count("threads", self.threads)
 
 
 @record
@@ -156,8 +176,7 @@ class StageOptions:
     open_end: bool = False
 
     def __post_init__(self) -> None:
-        if self.limit_per_event is not None and self.limit_per_event < 1:
-            raise UsageError(f"limit_per_event is {self.limit_per_event}; it must be at least 1")
+        _check_count("limit_per_event", self.limit_per_event)
 
     @property
     def is_unlimited(self) -> bool:

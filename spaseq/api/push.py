@@ -22,7 +22,7 @@ from spaseq.kb.graph_updates import given_triples, graph_triples, replacing, upd
 from spaseq.kb.knowledge_versions import TimedChange
 from spaseq.lang.spelling import suggested
 from spaseq.memory import collection_paused
-from spaseq.options import KbInput, PushKeywords, RunOptions
+from spaseq.options import KbInput, PushKeywords, RunOptions, check_callback
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.plan.templates import QueryTemplates
 from spaseq.rdf.inputs.stream_options import OnBad, warn
@@ -133,6 +133,7 @@ class Engine:
             UsageError: an option is unknown or contradicts another.
         """
         self._turn = Turn()
+        check_callback("on_bad", on_bad)
         chosen = RunOptions.of("Engine", PushKeywords, options)
         templates, planning = QueryTemplates(), chosen.planning
         plans = plan_queries(query, planning, True, templates, chosen.knowledge.kb_changes)

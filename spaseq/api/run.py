@@ -26,7 +26,7 @@ from spaseq.api.prepare import load_knowledge, plan_queries
 from spaseq.api.queries import QueryInput
 from spaseq.api.streams import StreamInput, bounded_sources, lifted_inputs, sources_if_any
 from spaseq.errors import UsageError
-from spaseq.options import KbInput, RunKeywords, RunOptions, RuntimeOptions
+from spaseq.options import KbInput, RunKeywords, RunOptions, RuntimeOptions, check_callback
 from spaseq.rdf.inputs.stream_options import BadInput, FirstWarnings
 from spaseq.runtime.bounded_run import batches_of
 from spaseq.runtime.job.binding import bind_streams
@@ -61,7 +61,7 @@ def run_async(
         The matches. The run starts with the first `async for` step, which raises the errors of
         `run`.
     """
-    counts = stats or Stats()
+    counts = Stats() if stats is None else stats
     awaited = any(isinstance(given, AsyncIterable) for given in streams.values())
     if not awaited:
         given = cast(Mapping[str, StreamInput], streams)
@@ -232,6 +232,9 @@ class Task:
 
     def listen(self, on_bad: Callable[[BadInput], None] | None, stats: Stats | None) -> None:
         """Report to the user's callback, and count."""
+        check_callback("on_bad", on_bad)
+        if not isinstance(stats, Stats | None):
+            raise UsageError(f"stats is {stats!r}; it must be a spaseq.Stats")
         self.strict = on_bad is None
         self.job.on_bad = on_bad or FirstWarnings()
         self.job.stats = stats or self.job.stats
@@ -257,6 +260,7 @@ def prepare(
     chosen = RunOptions.of(call, RunKeywords, options)
     chosen = replace(chosen, runtime=RuntimeOptions(runtime))
     on_partial = options.get("on_partial")
+    check_callback("on_partial", on_partial)
     delay_ms = options.get("watermark_ms", 0)
     if delay_ms < 0:
         raise UsageError(f"watermark_ms is {delay_ms}; it must be at least 0")

@@ -256,7 +256,15 @@ def _loaded(
     sources: Sequence[tuple[str | None, KbInput]], cache: KbCache, limits: Limits
 ) -> KnowledgeBase:
     """The graphs of sources other than endpoints."""
-    places = [(i, s, sources_at(s) if isinstance(s, str | PathLike) else None) for i, s in sources]
+    places, missing = list[tuple[str | None, KbInput, Sequence[QuadSource] | None]](), list[str]()
+    for name, source in sources:
+        try:
+            found = sources_at(source) if isinstance(source, str | PathLike) else None
+            places.append((name, source, found))
+        except InputError as error:
+            missing.append(str(error))
+    if missing:
+        raise InputError("; ".join(missing))
     files = [(iri, quad_sources) for iri, _, quad_sources in places if quad_sources is not None]
     if len(files) < len(places):  # rdflib graphs have no path, so no key in the cache
         return _built(places, limits)

@@ -9,6 +9,7 @@ from typing import Any
 from spaseq.errors import Span
 from spaseq.lang import ast
 from spaseq.lang.other_languages.foreign_queries import (
+    OTHER_FORMS,
     foreign_query,
     foreign_window,
     instead_of_sequence,
@@ -284,7 +285,8 @@ class _Reader:
             self.reading.broken_clauses.add("form")
             after = next((s for s in layout.clauses if s.keyword not in PROLOGUE), None)
             place = layout.header_end if after is None else after.start
-            if all(stray.expected != OPENINGS for stray in layout.strays):
+            told = any(d.message.endswith(OTHER_FORMS) for d in self.parser.findings.diagnostics)
+            if not told and all(stray.expected != OPENINGS for stray in layout.strays):
                 self.missing(" or ".join(FORMS[:2]), place)
         if "WITHIN" not in keywords and foreign_window(self.parser.lexemes):
             self.reading.broken_clauses.add("window")

@@ -250,7 +250,8 @@ class SegmentLog:
         With `written_before` (s since the epoch), younger segments stay.
         """
         while len(self._segments) > 1 and self._segments[1].first <= index:
-            written = self._segments[0].path.stat().st_mtime
+            path = self._segments[0].path
+            written = path.stat().st_mtime if path.exists() else 0.0
             if written_before is not None and written >= written_before:
                 return
             with self._lock:

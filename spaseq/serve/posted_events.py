@@ -13,6 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
+from itertools import chain
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -145,8 +148,8 @@ class PostedStream:
             payloads = [without_surplus(body, suspects, self.time_predicate, REPORTS)]
         if not payloads and not broken:
             bad = [BadInput("", None, "there is no event in it")]
-        reports = [_report(one, lines) for one in bad[:REPORTS]]
-        reports += [_report(one, None) for one in broken]
+        both = chain(((one, lines) for one in bad), ((one, None) for one in broken))
+        reports = [_report(*one) for one in nsmallest(REPORTS, both, key=lambda one: _order(*one))]
         if more := len(bad) + len(broken) - len(reports):
             reports.append({"line": None, "reason": f"and {more:,} more"})
         messages = [Message(payload, 0, UNNUMBERED, media_type) for payload in payloads]
@@ -192,13 +195,20 @@ def _of_array(body: bytes) -> tuple[list[int], list[bytes], list[BadInput]]:
 
 
 def _report(bad: BadInput, lines: Sequence[int] | None) -> dict[str, object]:
-    line = bad.line if lines is None else _line_of(bad, lines)
+    line = _line_of(bad, lines)
     names_event = bad.text and (line is None or bad.reason == LOST_QUAD)
     return {"line": line, "reason": f"{bad.reason}: {bad.text}" if names_event else bad.reason}
 
 
-def _line_of(bad: BadInput, lines: Sequence[int]) -> int | None:
-    """The line of a message, whose number is the last word of its name."""
+def _order(bad: BadInput, lines: Sequence[int] | None) -> float:
+    line = _line_of(bad, lines)
+    return inf if line is None else line
+
+
+def _line_of(bad: BadInput, lines: Sequence[int] | None) -> int | None:
+    """The line of a message, whose number is the last word of its name; of others their own."""
+    if lines is None:
+        return bad.line
     number = bad.file.rpartition(" ")[2]
     return lines[int(number)] if number.isdecimal() and int(number) < len(lines) else None
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import zlib
 from collections.abc import Collection, Mapping
 from http import HTTPStatus
@@ -120,12 +121,34 @@ def check_parameters(request: Request, known: Collection[str]) -> None:
 
 
 async def body_of(request: Request, most: int) -> bytes:
-    """The body of a request, unpacked.
+    """The body of a request, unpacked; a text in UTF-8.
 
     Raises:
-        Refused: it is larger than `most` bytes, packed or unpacked, comes too slowly, or cannot be
-            unpacked.
+        Refused: it is larger than `most` bytes, packed or unpacked, comes too slowly, cannot be
+            unpacked, or is no text in the character set that its Content-Type names.
     """
+    return _as_utf8(await _whole_body(request, most), request.headers.get("content-type", ""))
+
+
+def _as_utf8(body: bytes, content_type: str) -> bytes:
+    named = _CHARSET.search(content_type)
+    charset = "utf-8" if named is None else named[1].lower()
+    if charset in ("utf-8", "utf8", "us-ascii"):
+        return body
+    hint = "send the body in UTF-8"
+    if charset not in _CHARSETS:
+        raise Refused(415, f"charset {visible(charset[:100])} is not known", hint)
+    try:
+        return body.decode(charset).encode()
+    except UnicodeDecodeError as error:
+        raise Refused(400, f"the body is no {charset}: {error.reason}", hint) from None
+
+
+_CHARSET = re.compile(r';\s*charset\s*=\s*"?([^\s";]+)', re.IGNORECASE)
+_CHARSETS = ("iso-8859-1", "windows-1252", "utf-16", "utf-16le", "utf-16be")
+
+
+async def _whole_body(request: Request, most: int) -> bytes:
     packing = request.headers.get("content-encoding", "").strip().lower()
     if packing in ("", "identity"):
         return await _sent(request, most)

@@ -223,6 +223,31 @@ def test_a_limit_per_event(runtime: str) -> None:
     assert {str(m.to_json()) for m in found} < everything
 
 
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("threads", 0, "threads is 0; it must be a whole number of at least 1"),
+        ("threads", "2", "threads is '2'; it must"),
+        ("triples_per_event", 0, "triples_per_event is 0; it must"),
+        ("limit_per_event", 1.5, "limit_per_event is 1.5; it must"),
+        ("on_bad", 5, "on_bad is 5; it must be a function"),
+        ("on_partial", [], r"on_partial is \[\]; it must be a function"),
+        ("stats", {}, "stats is {}; it must be a spaseq.Stats"),
+    ],
+)
+def test_an_option_of_another_kind_is_refused(
+    runtime: str, option: str, value: Any, says: str
+) -> None:
+    with pytest.raises(UsageError, match=says):
+        spaseq.run(MANY, {"S": lettered("ABC")}, runtime=runtime, **{option: value})
+
+
+def test_an_engine_needs_a_function_for_bad_events() -> None:
+    with pytest.raises(UsageError, match="on_bad is 5; it must be a function"):
+        Engine(MANY, on_bad=5)  # type: ignore[arg-type]
+
+
 def test_an_engine_with_a_limit_per_event() -> None:
     live = Engine(MANY, limit_per_event=3)
     pushed = [m for e in lettered("ABBBC") for m in live.push("S", e.graph, e.time)]

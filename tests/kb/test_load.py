@@ -149,6 +149,13 @@ def test_a_syntax_error_is_reported_with_file_and_line(tmp_path):
         load_kb([(GRAPH, path)])
 
 
+def test_all_missing_files_are_reported(tmp_path):
+    (tmp_path / "kb.ttl").write_text(TURTLE)
+    given = [(GRAPH, tmp_path / name) for name in ("nowhere.ttl", "kb.ttl", "neither.nt")]
+    with pytest.raises(InputError, match=r"nowhere\.ttl.*neither\.nt"):
+        load_kb(given)
+
+
 def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(InputError, match=r"no such file or directory: .*nowhere\.ttl"):
         load_kb([(GRAPH, tmp_path / "nowhere.ttl")])

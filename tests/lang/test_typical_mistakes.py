@@ -253,6 +253,11 @@ def test_the_query_without_a_mistake_has_no_findings() -> None:
     assert findings("SEQ", "SEQ") == ()
 
 
+@pytest.mark.parametrize("form", ["ASK", "DESCRIBE ?room", "ASK {}"])
+def test_another_form_of_query_is_one_mistake(form: str) -> None:
+    assert len(findings(SELECT, form)) == 1
+
+
 def test_there_are_many_and_each_is_another_one() -> None:
     assert len({(good, mistake) for good, mistake, *_ in MISTAKES}) == len(MISTAKES) >= 80
 

@@ -265,6 +265,15 @@ def test_segments_are_dropped_when_no_record_of_them_is_needed(tmp_path: Path) -
     assert SegmentLog(tmp_path).end == len(ALL)
 
 
+def test_a_segment_that_is_gone_already_is_dropped(tmp_path: Path) -> None:
+    written(tmp_path, COMMITS, segment_bytes=1)
+    log = SegmentLog(tmp_path, segment_bytes=1)
+    min(tmp_path.glob("*.log")).unlink()
+    log.drop_before(2, written_before=2.0**40)
+    assert log.first == 2
+    assert records(log, 2) == ALL[2:]
+
+
 def test_a_reader_goes_on_while_the_log_grows_and_drops(tmp_path: Path) -> None:
     log = SegmentLog(tmp_path, segment_bytes=60)
     reader, found = LogReader(log), []

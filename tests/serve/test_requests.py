@@ -547,6 +547,19 @@ def test_a_row_that_is_posted_may_be_several_events(tmp_path: Path) -> None:
         assert values(server, "L") == ["0w", "0v", "1w", "1v", "2w"]
 
 
+def test_bad_rows_are_listed_by_line(tmp_path: Path) -> None:
+    """Rows that are no JSON are found before those that the lift refuses."""
+    (tmp_path / "lift.rq").write_text(
+        "PREFIX prov: <http://www.w3.org/ns/prov#> CONSTRUCT { GRAPH ?g { ?g <http://e/p> ?v ; "
+        "prov:generatedAtTime ?at } } WHERE { BIND(IRI(CONCAT('http://e/', STR(?id))) AS ?g) }"
+    )
+    lines = ['{"id": 1, "v": 1}', "oops", '{"id": 2, "v": 2}', '{"id": 3, "v": 3, "at": 3}', "no"]
+    with served(tmp_path, '[streams.L]\niri = "http://e/l"\nlift = "lift.rq"\n') as server:
+        media = {"Content-Type": "application/x-ndjson"}
+        reply = server.http.post("/streams/L", content="\n".join(lines), headers=media).json()
+        assert (reply["accepted"], [bad["line"] for bad in reply["bad"]]) == (1, [1, 2, 3, 5])
+
+
 def test_json_may_name_the_contexts_of_the_configuration(tmp_path: Path) -> None:
     moment = {"@id": "http://www.w3.org/ns/prov#generatedAtTime", "@type": XSD_LONG}
     shared = {"id": "@id", "v": "http://e/p", "at": moment}
@@ -854,6 +867,33 @@ def test_a_body_that_cannot_be_unpacked_is_refused(
     assert answer.status_code == status
     assert error in answer.json()["error"]
     assert server.http.get("/streams").json()[0]["accepted"] == 0
+
+
+@pytest.mark.parametrize("charset", ["utf-16", '"UTF-16LE"', "utf-8", "us-ascii", "iso-8859-1"])
+def test_a_body_is_read_in_the_character_set_that_it_names(server: Served, charset: str) -> None:
+    media = f"application/n-quads; charset={charset}"
+    body = event(0).encode(charset.strip('"'))
+    answer = server.post(body, Content_Type=media)
+    assert answer.json() == {"accepted": 1, "bad": [], "late": 0}
+    headers = {"Content-Type": f"text/plain;charset={charset}"}
+    body = QUERY.encode(charset.strip('"'))
+    assert server.http.put("/queries/q", content=body, headers=headers).status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("charset", "body", "status", "error"),
+    [
+        ("klingon", b"x", 415, "charset klingon is not known"),
+        ("base64", b"x", 415, "charset base64 is not known"),
+        ("utf-16", b"x", 400, "the body is no utf-16"),
+    ],
+)
+def test_a_body_in_another_character_set_is_refused(
+    server: Served, charset: str, body: bytes, status: int, error: str
+) -> None:
+    answer = server.post(body, Content_Type=f"application/n-quads; charset={charset}")
+    assert answer.status_code == status
+    assert error in answer.json()["error"]
 
 
 def test_an_unknown_parameter_is_refused(server: Served) -> None:

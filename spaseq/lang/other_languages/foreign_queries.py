@@ -48,6 +48,10 @@ _CLAUSES = {
 }
 
 
+OTHER_FORMS = (_CLAUSES["ASK"], _CLAUSES["DESCRIBE"])
+"""The advice on forms of a query that spaseq does not have."""
+
+
 def on_clause(place: Place) -> Advice | None:
     """Advice on a clause that spaseq does not have."""
     word, following = place.keyword(), place.keyword(1)

@@ -264,7 +264,7 @@ def _ms(when: Any, scale: int = 1) -> int:
         return index((aware - _EPOCH) // timedelta(milliseconds=1))
     if isinstance(when, str):
         return _ms_of_text(when.strip())
-    if isinstance(when, bool):
+    if type(when).__name__ in ("bool", "bool_"):  # NumPy's, too, which 1.26 takes for an integer
         raise TypeError
     if type(when).__name__ == "datetime64" and type(when).__module__ == "numpy":
         return _ms_of_numpy(when)

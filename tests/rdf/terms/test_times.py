@@ -142,6 +142,13 @@ def test_the_same_time_in_many_forms(when: object) -> None:
     assert time_ms(when) == MORNING  # type: ignore[arg-type]
 
 
+def test_a_truth_value_of_an_older_numpy_is_no_time() -> None:
+    """NumPy 1.26 calls its type `bool_`, which has an `__index__`."""
+    truth = type("bool_", (), {"__index__": lambda self: 1})()
+    with pytest.raises(UsageError, match="a time is a datetime"):
+        time_ms(truth)
+
+
 def test_days_months_and_years() -> None:
     assert time_ms("1970-01-02") == 86_400_000
     assert time_ms(np.datetime64("1970-02")) == 31 * 86_400_000
