@@ -16,7 +16,7 @@ from spaseq.errors import Diagnostic, QueryText, Span, SpaseqError, UsageError
 from spaseq.lang import lexical
 from spaseq.lang.format import format_query
 from spaseq.lang.names import ASSUMED, WELL_KNOWN
-from spaseq.lang.scan import Lexeme
+from spaseq.lang.scan import Lexeme, head_lines
 
 _NAME = lexical.NamePattern(lexical.NAME)
 _VARIABLE = lexical.NamePattern(lexical.VARIABLE)
@@ -175,5 +175,4 @@ def canonical(document: Document) -> str | None:
     first = document.lexemes[0].span.start if document.lexemes else 0
     if any(comment.span.start > first for comment in document.comments):
         return None
-    heading = "".join(f"{comment.text.rstrip()}\n" for comment in document.comments)
-    return heading + format_query(parsed.query)
+    return "".join(f"{line}\n" for line in head_lines(document.text)) + format_query(parsed.query)

@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from spaseq.errors import Span
@@ -131,7 +131,7 @@ _LEXEME = re.compile(
     | (?P<word>    [^\W\d] \w* )
     | (?P<langtag> @ [\w-]+ )
     | (?P<number>  \d [\w.]* )
-    | (?P<punct>   \S )
+    | (?P<punct>   [^ \t\n\r] )  # other white space, such as a no-break space, is a mistake
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -254,6 +254,16 @@ def unclosed(lexemes: Sequence[Lexeme]) -> Lexeme | None:
 _SAID = re.compile(r"#+[ \t]*([A-Za-z][A-Za-z0-9_-]{0,99})[ \t]*:[ \t]+(\S.*)")
 
 
+def head_lines(text: str) -> list[str]:
+    """The comment lines before anything else.
+
+    >>> head_lines("# title: Jam\\n\\n  # two\\nSELECT ...\\n# no")
+    ['# title: Jam', '# two']
+    """
+    lines = map(str.strip, re.split("[\r\n]", text.removeprefix("\ufeff")))
+    return [line for line in takewhile(lambda x: not x or x.startswith("#"), lines) if line]
+
+
 def head_comments(text: str) -> dict[str, str]:
     """Keys, in small letters, and values of the comment lines before anything else.
 
@@ -263,9 +273,7 @@ def head_comments(text: str) -> dict[str, str]:
     {'title': 'Jam', 'severity': 'warning'}
     """
     comments: dict[str, str] = {}
-    for line in map(str.strip, re.split("[\r\n]", text.removeprefix("\ufeff"))):
-        if line and not line.startswith("#"):
-            break
+    for line in head_lines(text):
         said = _SAID.fullmatch(line)
         if said is not None:
             comments.setdefault(said[1].lower(), said[2])

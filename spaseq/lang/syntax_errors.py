@@ -181,6 +181,8 @@ def _triple_error(is_term: bool, failure: Failure) -> str:
 def _advice(failure: Failure, lexeme: Lexeme) -> str:
     """Advice for common mistakes; empty for others."""
     expected, text = failure.expected, lexeme.text.upper()
+    if not text.isprintable() and lexeme.kind == "punct":
+        return ": write a space or a line end, or leave it out"
     if "a sequence operator" in expected and text in _BRANCHES:
         if expected & {"'|'", "'&'", "AND"}:
             return ": a bracket has one kind of operator; nest brackets to mix them"
@@ -216,5 +218,7 @@ def _suggestion(failure: Failure, lexeme: Lexeme) -> str | None:
 
 def quoted(text: str) -> str:
     """The first line of a piece of the query, in quotation marks for a message."""
+    if not text[0].isprintable():
+        return f"character U+{ord(text[0]):04X}"
     line = text.splitlines()[0]
     return f"'{line}'" if "'" not in line else line

@@ -64,6 +64,16 @@ def test_fmt_prints_canonical_text(place: Place) -> None:
     assert place.spaseq("fmt", "lower.rq").out == done.out
 
 
+def test_fmt_keeps_what_a_query_says_about_itself(place: Place) -> None:
+    head = "# title: Jam\n# severity: warning\n"
+    place.write("said.rq", "\ufeff" + f"{head}\n{QUERY} # the end".replace("\n", "\r\n"))
+    bare = place.spaseq("fmt", "query.rq").out
+    assert place.spaseq("fmt", "said.rq").out == head + bare
+    for _ in range(2):
+        assert place.spaseq("fmt", "-w", "said.rq").status == 0
+        assert (place.directory / "said.rq").read_bytes() == (head + bare).encode()
+
+
 def test_a_missing_query_file(place: Place) -> None:
     done = place.spaseq("check", "nothing.rq")
     assert done.status == 3

@@ -309,3 +309,17 @@ def test_a_text_with_very_many_errors_is_read_up_to_the_hundredth() -> None:
     parsed = parse_source(QueryText("PREFIX" + " EFIX" * 1000))
     assert len(parsed.errors) == 101
     assert parsed.errors[-1].message == "more than 100 errors"
+
+
+@pytest.mark.parametrize("character", ["\u00a0", "\u200b", "\u2028", "\f", "\0"])
+def test_a_character_that_cannot_be_seen_is_named(character: str) -> None:
+    (error,) = errors(spoilt(("SELECT ?x", f"SELECT{character}?x")))
+    assert error.message.startswith(f"unexpected character U+{ord(character):04X} in the SELECT")
+    assert error.message.endswith(": write a space or a line end, or leave it out")
+    assert error.source.place(error.span.start) == (2, 7)
+
+
+def test_a_second_query_in_a_file() -> None:
+    (error,) = errors(GOOD + GOOD)
+    assert error.message == "a second SEQ: a query has one SEQ, and a file has one query"
+    assert error.source.place(error.span.start) == (20, 3)

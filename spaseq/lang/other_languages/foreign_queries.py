@@ -289,7 +289,13 @@ _INSTEAD_OF_SEQ = {
 
 
 def foreign_query(lexemes: Sequence[Lexeme]) -> Advice | None:
-    """Advice on a query of SQL's MATCH_RECOGNIZE or of RSP-QL, which is not read any further."""
+    """Advice on a query of SQL's MATCH_RECOGNIZE or of RSP-QL, or on several queries, which are not
+    read any further.
+    """
+    starts = [a for a, b in pairwise(lexemes) if a.keyword == "SEQ" and b.is_punct("(")]
+    if len(starts) > 1:
+        text = "a second SEQ: a query has one SEQ, and a file has one query"
+        return Advice(starts[1].span, starts[1].text, text)
     return _called(lexemes, "MATCH_RECOGNIZE") or _rsp_query(lexemes)
 
 
