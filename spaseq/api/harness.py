@@ -15,6 +15,7 @@ from spaseq.api.push import Engine
 from spaseq.api.run import run
 from spaseq.errors import BadEvents, InputError
 from spaseq.lang.parser import parse
+from spaseq.lang.scan import blank_comments, scan
 from spaseq.lift.lifted import Lifted
 from spaseq.options import EngineKeywords, KbInput
 from spaseq.rdf.inputs.stream_options import BadInput
@@ -194,12 +195,14 @@ class Harness:
             graph = self._turtle(graph)
         if not isinstance(graph, str):
             return graph
-        text = graph if graph.rstrip().endswith(".") else f"{graph} ."
+        text = with_full_stop(graph)
         head = "".join(f"@prefix {name}: <{iri}> .\n" for name, iri in self._prefixes.items())
         try:
             return [quad.triple for quad in ox.parse(head + text, ox.RdfFormat.TURTLE)]
         except SyntaxError as error:
-            raise InputError(f"not a graph: {error}\n{text}") from None
+            before = len(self._prefixes)
+            said = re.sub(r"\bline (\d+)", lambda m: f"line {int(m[1]) - before}", str(error))
+            raise InputError(f"not a graph: {said}\n{text}") from None
 
     def _turtle(self, properties: Mapping[Any, Any]) -> str:
         """Properties of one subject as Turtle."""
@@ -233,3 +236,13 @@ def _datetime(time: Seconds | datetime) -> datetime:
 
 def _values(match: Match) -> Bindings:
     return {name: term.to_python() for name, term in match.bindings.items()}
+
+
+def with_full_stop(turtle: str) -> str:
+    """Turtle, also if its last full stop was left out; comments may follow.
+
+    >>> with_full_stop(":a :b :c # d."), with_full_stop(":a :b :c . # d")
+    (':a :b :c # d.\\n.', ':a :b :c . # d')
+    """
+    bare = blank_comments(turtle, scan(turtle)).rstrip()
+    return turtle if bare.endswith(".") else f"{turtle}\n."

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from spaseq.api.harness import with_full_stop
 from spaseq.api.match import Match
 from spaseq.errors import UsageError
 from spaseq.rdf.terms.term import Term, split_literal
@@ -125,17 +126,25 @@ def unpaired(
     fits = [[n for n, got in enumerate(answers) if _fits(want, got, prefixes)] for want in expected]
     taken: dict[int, int] = {}  # the expected answer of each answer
 
-    def pair(want: int, tried: set[int]) -> bool:
+    def pair(first: int) -> bool:
         """Find an answer for an expected one along an augmenting path."""
-        for got in fits[want]:
-            if got not in tried:
-                tried.add(got)
-                if got not in taken or pair(taken[got], tried):
-                    taken[got] = want
-                    return True
+        by: dict[int, int] = {}  # the expected answer that has tried each answer
+        left: dict[int, int | None] = {first: None}  # the answer that each one would give up
+        for want in (queue := [first]):
+            for got in (got for got in fits[want] if got not in by):
+                by[got] = want
+                if got in taken:
+                    left[taken[got]] = got
+                    queue.append(taken[got])
+                    continue
+                free: int | None = got
+                while free is not None:
+                    taken[free] = by[free]
+                    free = left[by[free]]
+                return True
         return False
 
-    missing = [want for number, want in enumerate(expected) if not pair(number, set())]
+    missing = [want for number, want in enumerate(expected) if not pair(number)]
     return missing, [got for number, got in enumerate(answers) if number not in taken]
 
 
@@ -168,8 +177,8 @@ def same_value(want: object, got: Term, prefixes: Mapping[str, str]) -> bool:
         return isinstance(value, int | float | Decimal) and _same_number(want, value)
     if isinstance(want, datetime):
         return isinstance(value, datetime) and _utc(want) == _utc(value)
-    if isinstance(want, date):
-        return bool(value == want)
+    if isinstance(want, date | time):
+        return bool(value in (want, str(want)))
     if isinstance(want, list):
         return isinstance(value, list) and value == want
     return False
@@ -221,8 +230,7 @@ def turtle_graph(text: str, prefixes: Mapping[str, str]) -> Any:
     import rdflib  # 0.3 s that tests of SELECT queries need not pay
 
     head = "".join(f"@prefix {name}: <{iri}> .\n" for name, iri in prefixes.items())
-    body = text if text.rstrip().endswith(".") else f"{text} ."
     try:
-        return rdflib.Graph().parse(data=head + body, format="turtle")
+        return rdflib.Graph().parse(data=head + with_full_stop(text), format="turtle")
     except Exception as error:  # rdflib's parser raises many kinds
         raise UsageError(f"no graph in Turtle: {error}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from contextlib import redirect_stderr, redirect_stdout
+from datetime import time
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -178,6 +179,8 @@ def test_graphs_of_construct_are_compared_up_to_blank_nodes(tmp_path: Path) -> N
         ("<http://example/d1>", "<http://example/d1>", True),
         ("d1", "<http://example/d1>", False),
         (1, '"1"', False),
+        (time(10, 0), '"10:00:00"^^<http://www.w3.org/2001/XMLSchema#time>', True),
+        (time(10, 1), '"10:00:00"^^<http://www.w3.org/2001/XMLSchema#time>', False),
     ],
 )
 def test_values(want: object, got: str, same: bool) -> None:
@@ -189,6 +192,26 @@ def test_each_answer_stands_for_one_expected_answer(place: Path) -> None:
     two = BEAT.replace('"[] :beat :d1"', '["[] :beat :d1", "[] :beat :d2"]')
     steps = '[[test.step]]\nwait = "5 SECONDS"\nanswers = [{}, { d = ":d1" }]\n'
     assert ran(place, HEAD + two + steps).status == 0
+
+
+def test_thousands_of_answers_that_fit_each_other(place: Path) -> None:
+    events = ", ".join(f'"[] :beat :d{n}"' for n in range(1500))
+    many = BEAT.replace('"[] :beat :d1"', f"[{events}]")
+    for more, status in ((", {}" * 1498, 0), (", {}" * 1499, 1)):
+        answers = f'[{{ d = ":d1" }}, {{ d = ":d0" }}{more}]'
+        steps = f'[[test.step]]\nwait = "5 SECONDS"\nanswers = {answers}\n'
+        assert ran(place, HEAD + many + steps).status == status
+
+
+@pytest.mark.parametrize("end", ["", " .", " # of d1", " . # of d1", "\\n. # \\u002e"])
+def test_an_event_may_end_in_a_comment(place: Path, end: str) -> None:
+    steps = '[[test.step]]\nwait = "5 SECONDS"\nanswers = [{ d = ":d1" }]\n'
+    assert ran(place, HEAD + BEAT.replace(":d1", f":d1{end}") + steps).status == 0
+
+
+def test_a_mistake_in_an_event_has_the_line_of_its_own_text(place: Path) -> None:
+    result = ran(place, HEAD + BEAT.replace(":d1", "\\n :a :b :c"))
+    assert "not a graph: Parser error at line 2 between columns" in result.output
 
 
 def test_the_cases_of_the_project() -> None:
