@@ -223,6 +223,8 @@ class Diagnosis:
     def _of_event(self, observed: Observed, watch: EventWatch) -> Report:
         """The report on an event."""
         outcome = EventQuestion(observed, watch, self.sources, self.options).outcome()
+        if not outcome.answers and not outcome.causes:  # no event helps where the query has a fault
+            outcome = replace(outcome, causes=tuple(self._causes(observed)))
         return self._report(observed, outcome)
 
     def _report(self, observed: Observed, outcome: Outcome) -> Report:

@@ -21,6 +21,7 @@ from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import EARLIEST, Values
 from spaseq.kb.versions import versions_of
 from spaseq.limits import DEFAULT_LIMITS, Limits
+from spaseq.plan.pattern_plan import GpmPlan
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.rdf.columns.event_batch import EventBatch
 from spaseq.rdf.columns.solution_batch import BARE, SolutionBatch
@@ -55,12 +56,12 @@ class SeenWindows:
     limits: Limits
     on_bad: OnBad
 
-    def solutions(self, as_levels: bool = False) -> SolutionBatch:
+    def solutions(self, level: tuple[str, str] | None = None) -> SolutionBatch:
         """All rows, with the solutions on window events in the place of contents.
 
-        With `as_levels` a GPM on NEW or GONE has the solutions of its windows themselves.
+        With `level`, a GPM and a window, the GPM stands on the window without NEW or GONE.
         """
-        plan = _as_levels(self.plan) if as_levels else self.plan
+        plan = self.plan if level is None else _as_level(self.plan, *level)
         (_, first), *later = self.values
         operator = WindowOperator(plan, first, self.on_bad, self.limits)
         parts, done = list[SolutionBatch](), 0
@@ -138,11 +139,14 @@ def _content(
     return zip(keys, events, strict=True)
 
 
-def _as_levels(plan: QueryPlan) -> QueryPlan:
-    gpms = tuple(
-        replace(gpm, windows=tuple(dict.fromkeys(replace(s, change=None) for s in gpm.windows)))
-        for gpm in plan.patterns.gpms
-    )
+def _as_level(plan: QueryPlan, gpm: str, window: str) -> QueryPlan:
+    named = [each.name == window for each in plan.inputs.windows]
+
+    def changed(one: GpmPlan) -> GpmPlan:
+        sources = (replace(s, change=None) if named[s.window] else s for s in one.windows)
+        return replace(one, windows=tuple(dict.fromkeys(sources)))
+
+    gpms = tuple(changed(one) if one.name == gpm else one for one in plan.patterns.gpms)
     return replace(plan, patterns=replace(plan.patterns, gpms=gpms))
 
 

@@ -262,12 +262,13 @@ class _Diagnosis:
         ]
         if not news or not steps.before or observed.windows is None:
             return cause
-        levels = replace(observed, rows=observed.windows.solutions(as_levels=True))
         form = _whole(steps)
-        found = replace(self._search, observed=levels).found(form.plan, 1, form.copies)
-        if not found:
+        for gpm, window in news:
+            levels = replace(observed, rows=observed.windows.solutions((gpm, window)))
+            if replace(self._search, observed=levels).found(form.plan, 1, form.copies):
+                break
+        else:
             return cause
-        gpm, window = news[0]
         text = f"{gpm} stands on NEW {window}, and what it matches is there before, and not new "
         text += f"after, the steps before it: on {window}, without NEW, there is a match"
         return replace(

@@ -243,3 +243,14 @@ def test_the_command(tmp_path: Path) -> None:
     del command[4:6]
     refused = CliRunner().invoke(cli, command)
     assert "--watermark goes with --event" in str(refused.exception)
+
+
+def test_a_gpm_without_solutions_is_why_no_event_has_answers(tmp_path: Path) -> None:
+    query = query_of("(A AND B); C", {**VALUES, "C": "[] :c ?c FILTER (?c > 5)"})
+    report = spaseq.why(query, {"S": stream(tmp_path / "s.nq", "a b c=1")}, event=":e0")
+    (cause,) = report.causes
+    assert (report.answers, cause.kind, cause.gpm) == (0, "filter-false", "C")
+    query = query_of("(A AND B); C", {**VALUES, "B": "[] :b ?w FILTER (?w > 5)"})
+    for event in (":e0", ":e2"):
+        (cause,) = spaseq.why(query, {"S": tmp_path / "s.nq"}, event=event).causes
+        assert (cause.kind, cause.gpm) == ("filter-false", "B")

@@ -155,3 +155,11 @@ def test_the_command(tmp_path: Path) -> None:
     assert run.exit_code == 0, run.output
     assert "no answers, because no window event matches" in run.stderr
     assert "AVG(?v) > 400" in (tmp_path / "why").read_text()
+
+
+def test_only_the_last_step_is_tried_without_new() -> None:
+    """B goes at 6 and A is new at 4; without GONE, B would match at 3, before A."""
+    gpms = f"DEFINE GPM B ON GONE W {{ {HIGH} }} DEFINE GPM A ON NEW X {{ ?o :v 70 }}"
+    query = _query(gpms, "B; A", "WITHIN 1 HOURS", f"{W} FROM WINDOW X ON S RANGE 1 SECONDS")
+    (cause,) = spaseq.why(query, {"S": _events()}).causes
+    assert (cause.kind, cause.gpm) == ("order", "A")

@@ -371,3 +371,24 @@ def test_waiting_runs_are_not_looked_at_for_each_batch(monkeypatch: pytest.Monke
     plan, _ = plans(query("A; C", used("AC")))
     assert in_pieces(plan, stream("AC", 400, 9, 3), [10])
     assert looks == 0
+
+
+@pytest.mark.parametrize("size", [4, 9, 60])
+def test_texts_among_the_first_terms_ask_for_tests_with_other_formulas(size: int) -> None:
+    """The program that begins anew compares `?va + 1`, which the one before left to no run."""
+    names = {
+        "A": KEYED["A"],
+        "C": "?c :k ?k ; :v ?vc FILTER(?vc >= ?va)",
+        "P": "?p :k ?k ; :v ?vp FILTER(?vp != ?va + 1) FILTER(?vp > ?vc)",
+    }
+    compiled, python = plans(query("A; (C | P)", names))
+    found = []
+    for seed in range(20):
+        random, values = Random(seed), [*map(integer, range(4)), '"1"']
+        drawn = [(random.choice("AACP"), random.choice(values)) for _ in range(size)]
+        events = [
+            Event(1000 * n, 0, 0, {name: solutions(random, name, value, 1)})
+            for n, (name, value) in enumerate(drawn)
+        ]
+        found += agreed(compiled, python, events, pieces=[size, 1], restarts=[size // 2])
+    assert found

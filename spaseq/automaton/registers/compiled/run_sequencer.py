@@ -147,8 +147,7 @@ class RunSequencer(Stateful):
     def run(self, rows: SolutionBatch, watermark: int) -> Iterable[SequenceMatch]:
         """Process rows up to the watermark (ms), all later than earlier rows."""
         if self._python is None and len(rows):
-            rows = self._numbers.with_formulas(rows)
-            self._check_numbers(rows)
+            rows = self._checked(rows)
         if self._python is not None:
             return self._python.run(rows, watermark)
         if not len(rows):
@@ -188,8 +187,7 @@ class RunSequencer(Stateful):
         if self.waits:
             return False
         if self._python is None and len(rows):
-            self._prepared = rows, self._numbers.with_formulas(rows)
-            self._check_numbers(self._prepared[1])
+            self._prepared = rows, self._checked(rows)
         return self._python is None
 
     def enumerated(self, rows: SolutionBatch, most_bytes: int) -> Iterator[NumberedMatches]:
@@ -206,12 +204,14 @@ class RunSequencer(Stateful):
 
         return self._processed(solutions, ordered, self._numbers.of_rows(solutions), numbered)
 
-    def _check_numbers(self, rows: SolutionBatch) -> None:
-        """Hand over to the evaluator in Python if float64 is not exact for these rows."""
-        while self._check_kinds(self._numbers.kinds(rows)):
-            pass
-        if self._seen.accumulated and not self._seen.holds(rows, self._totals):
+    def _checked(self, rows: SolutionBatch) -> SolutionBatch:
+        """The rows with formulas; if float64 is not exact for them, Python has taken over."""
+        prepared = self._numbers.with_formulas(rows)
+        while self._check_kinds(self._numbers.kinds(prepared)):
+            prepared = self._numbers.with_formulas(rows)  # other tests may be asked now
+        if self._seen.accumulated and not self._seen.holds(prepared, self._totals):
             self._hand_over()
+        return prepared
 
     def _check_kinds(self, kinds: Mapping[str, set[int]]) -> bool:
         """Let Python answer comparisons that float64 does not decide.
