@@ -55,10 +55,11 @@ def _cause(plan: QueryPlan, stats: Stats) -> str:
         if not counts.get(name) and name not in on_windows:
             return f"GPM {name} matches no event"
     if on_windows:
-        return "no window event matches, or no sequence with one"
+        return "no window event matches, or no sequence with one is an answer"
+    text = "its GPMs match events, but no sequence of them "
     if plan.changing is not None:  # its graphs are joined with rows that count as solutions
-        return "its GPMs match events, but no sequence of them with what the graphs have then"
-    return "its GPMs match events, but no sequence of them"
+        text += "with what the graphs have then "
+    return f"{text}is an answer"
 
 
 def _command_for_more(queries: Sequence[Path], chosen: Chosen) -> str:

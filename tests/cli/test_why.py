@@ -108,7 +108,7 @@ def test_the_line_of_maintained_graphs(
 def test_the_line_names_what_the_sequence_needs(given: list[str]) -> None:
     Path("jam.rq").write_text(QUERY.replace("A; B", "A; B?; A; A"))
     line = called("run", "--runtime", "local", *given).stderr.splitlines()[-1]
-    assert "because its GPMs match events, but no sequence of them" in line
+    assert "because its GPMs match events, but no sequence of them is an answer" in line
 
 
 def test_no_line_if_there_are_answers(given: list[str]) -> None:
