@@ -69,20 +69,6 @@ class BatchFrame(Stateful):
 
     STATE = ("_number", "passed", "keys", "partitions")
 
-    __slots__ = (
-        "_counts",
-        "_few",
-        "_key",
-        "_number",
-        "_partition",
-        "_places",
-        "_window",
-        "keys",
-        "order",
-        "partitions",
-        "passed",
-    )
-
     def __init__(
         self,
         gpms: Sequence[GpmColumns],

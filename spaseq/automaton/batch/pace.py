@@ -30,8 +30,6 @@ class Pace:
     partial matches are counted.
     """
 
-    __slots__ = ("_alive", "_frame", "_is_held", "_limit", "_rows", "at", "carried", "end")
-
     def __init__(
         self,
         rows: OrderedRows,

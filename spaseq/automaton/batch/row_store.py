@@ -39,8 +39,6 @@ class KeyNumbering(Stateful, Generic[K]):
 
     STATE = ("_numbers", "_free", "_next")
 
-    __slots__ = ("_free", "_next", "_numbers")
-
     def __init__(self) -> None:
         self._numbers: dict[K, int] = {}
         self._free: list[int] = []
@@ -92,8 +90,6 @@ class KeyNumbering(Stateful, Generic[K]):
 
 class Interner(KeyNumbering[Key]):
     """Numbers keys of one or more terms."""
-
-    __slots__ = ("_keys", "_known", "_of_code")
 
     def __init__(self) -> None:
         super().__init__()
@@ -218,8 +214,6 @@ class RowStore(Stateful):
     """Chunks of rows in the order of their numbers, and the recent rows of single events."""
 
     STATE = ("_chunks", "_size")
-
-    __slots__ = ("_chunks", "_columns", "_gpms", "_recent", "_size")
 
     def __init__(self, gpms: Sequence[GpmColumns], variables: tuple[str, ...]) -> None:
         self._gpms = gpms

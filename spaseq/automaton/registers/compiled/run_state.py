@@ -37,17 +37,6 @@ class RunState(StoredRuns):
     of time.
     """
 
-    __slots__ = (
-        "_ahead",
-        "_answers",
-        "_arrivals",
-        "_ends",
-        "_matched",
-        "_path",
-        "_program",
-        "_thresholds",
-    )
-
     def __init__(self, tables: RunTables, answers: AskedAnswers, counted: int = -1) -> None:
         super().__init__(tables, counted)
         self._answers = answers

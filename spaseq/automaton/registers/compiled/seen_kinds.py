@@ -52,8 +52,6 @@ class SeenKinds(Stateful):
 
     STATE = ("kinds", "_added", "_largest")
 
-    __slots__ = ("_added", "_compared", "_largest", "accumulated", "kinds", "numbers", "variables")
-
     def __init__(self, compared: EdgeTests, accumulated: Sequence[Number]) -> None:
         self._compared, self.accumulated = compared, tuple(accumulated)
         self.numbers = tuple(dict.fromkeys(n for t in compared for n in (t.left, t.right)))

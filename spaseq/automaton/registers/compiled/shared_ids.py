@@ -15,8 +15,6 @@ from spaseq.expr.values import TripleTermValue, decode
 class JoinedIds(KeyNumbering[tuple[int, float]]):
     """Numbers pairs of a slot and a number: a value, or the id of a term."""
 
-    __slots__ = ()
-
     def of_rows(self, slot: Int32s, number: Float64s) -> Float64s:
         """[n] the ids of the slots [n] with the numbers [n]; NaN where the number is NaN."""
         if len(number) <= thresholds.current.few_rows:
@@ -37,8 +35,6 @@ class EqualTerms(Interner):
 
     All numbers have one, all durations, all triple terms, and all dates and times but dateTimes.
     """
-
-    __slots__ = ()
 
     def number(self, key: Key) -> int:
         """The number of a term."""

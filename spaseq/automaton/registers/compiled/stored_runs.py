@@ -54,8 +54,6 @@ class StoredRuns(Stateful):
 
     STATE = (("_runs", "_used_runs"), "_waiting", "_cursor", "_progress")
 
-    __slots__ = ("_counted", "_cursor", "_few", "_progress", "_runs", "_tables", "_waiting")
-
     def __init__(self, tables: RunTables, counted: int) -> None:
         self._tables, self._counted = tables, counted
         # The fields of `RunArrays` and `WaitingArrays` (all but `few`).

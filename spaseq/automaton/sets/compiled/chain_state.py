@@ -26,19 +26,6 @@ class ChainState(Stateful):
 
     STATE = ("_heads", "_latest", "nodes")
 
-    __slots__ = (
-        "_consumes",
-        "_heads",
-        "_latest",
-        "_names",
-        "_step",
-        "_touched",
-        "_touches",
-        "nodes",
-        "strict",
-        "waits",
-    )
-
     def __init__(
         self, program: Program, gpms: int, contiguous: bool, consumes: bool = False
     ) -> None:

@@ -36,23 +36,6 @@ def _move(state: DeterministicState, letters: int) -> tuple[DeterministicState |
 class ActiveLists(Stateful, Generic[S]):
     """The partial matches of all slots, as union-lists of the active states."""
 
-    __slots__ = (
-        "_active",
-        "_begins",
-        "_consumes",
-        "_entries",
-        "_entry_of",
-        "_free",
-        "_inner",
-        "_latest",
-        "_lists",
-        "_order",
-        "_place_of",
-        "_tables",
-        "_when",
-        "nodes",
-    )
-
     def __init__(self, tables: MoveTables[S], consumes: bool = False) -> None:
         self._tables, self._consumes = tables, int(consumes)
         self.nodes = SetNodes()
@@ -191,8 +174,6 @@ class CompactState(ActiveLists[DeterministicState]):
 
     STATE = ("_active", "_entry_of", "_entries", "_free", "_latest", "_when", "nodes", "_states")
 
-    __slots__ = ("_automaton", "strict")
-
     def __init__(
         self, automaton: DeterministicAutomaton, letters: int, consumes: bool = False
     ) -> None:
@@ -258,23 +239,6 @@ class MoveTables(Generic[S]):
     all but `sets` have rows to spare. A letter is a GPM, or a GPM and a stream. `takes_several`:
     some transition has a depth above 0.
     """
-
-    __slots__ = (
-        "_concerned",
-        "_marks_used",
-        "_move_of",
-        "_moves_used",
-        "_numbers",
-        "changing",
-        "letters",
-        "marks",
-        "move",
-        "moves",
-        "same_time",
-        "sets",
-        "states",
-        "takes_several",
-    )
 
     def __init__(
         self,

@@ -38,20 +38,6 @@ class SetNodes(Stateful):
 
     STATE = (("array", "kept"), "cursor", "_marks", "_swept")
 
-    __slots__ = (
-        "_ends",
-        "_marks",
-        "_most",
-        "_path",
-        "_reading",
-        "_rows",
-        "_stack",
-        "_swept",
-        "array",
-        "cursor",
-        "roots",
-    )
-
     def __init__(self) -> None:
         self.array = np.empty((_NODES, kernel.NODE_COLUMNS), np.int64)
         self.cursor = np.zeros(kernel.CURSOR, np.int64)
