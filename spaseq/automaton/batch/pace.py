@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from spaseq import thresholds
 from spaseq.automaton.batch.frame import BatchFrame, OrderedRows
 from spaseq.automaton.run.waiting_limit import Member, WaitingLimit
-from spaseq.compiled.arrays import Bools, Int64s
+from spaseq.compiled.arrays import Int64s
 
-
-class RunsOfMembers(Protocol):
-    """The member of a family that each run belongs to; see `CarriedMembers`."""
-
-    def counts(self, lowest: int) -> Counter[Member]: ...
-
-    def of_members(self, members: Collection[Member]) -> Bools: ...
+if TYPE_CHECKING:
+    from spaseq.automaton.registers.compiled.carried_members import CarriedMembers
 
 
 class Pace:
@@ -36,7 +31,7 @@ class Pace:
         frame: BatchFrame,
         limit: WaitingLimit,
         alive: Callable[[int], Int64s],
-        carried: RunsOfMembers | None = None,
+        carried: CarriedMembers | None = None,
     ) -> None:
         """
         Args:

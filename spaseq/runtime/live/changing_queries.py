@@ -9,7 +9,8 @@ from typing import Any
 from spaseq.algebra.answers import Answer
 from spaseq.errors import InputError, OtherStateError, UsageError
 from spaseq.kb.knowledge_versions import EARLIEST
-from spaseq.logs.stream_log import MessageReader, StreamLog
+from spaseq.logs.segment_log import SegmentLog
+from spaseq.logs.stream_log import StreamLog
 from spaseq.options import StateLimits
 from spaseq.plan.changing_graphs import reading_kept
 from spaseq.plan.query_plan import QueryPlan
@@ -20,15 +21,21 @@ from spaseq.runtime.live.answer_log import AnswerLog
 from spaseq.runtime.live.intakes import LiveStream
 from spaseq.runtime.live.live_directory import SavedRun
 from spaseq.runtime.live.live_engine import LiveEngine
-from spaseq.runtime.live.log_points import HistoryGone, PastPoint, PastPoints, ReplayPoint
+from spaseq.runtime.live.log_points import (
+    HistoryGone,
+    LogReading,
+    PastPoint,
+    PastPoints,
+    ReplayPoint,
+)
 from spaseq.runtime.live.partition_clocks import LoggedBefore
 from spaseq.runtime.live.query_changes import (
     ChangeKind,
-    ChangeLog,
     Planner,
     QueryChange,
     StandingQuery,
     as_values,
+    changes_after,
     of_values,
 )
 from spaseq.runtime.pushed import Tolerated
@@ -70,14 +77,13 @@ class CatchUp:
         self.engine = LiveEngine(own_job, streams, limits, Tolerated.ALL, since)
         if start.streams:
             self.engine.restore_streams(start.streams)
-        self._readers: dict[str, MessageReader] = {
-            iri: log.reader(min(start.places.get(iri, 0), log.log.end)) for iri, log in logs.items()
-        }
+        places = {iri: min(start.places.get(iri, 0), log.log.end) for iri, log in logs.items()}
+        self.reading = LogReading(logs, places)
 
     @property
     def places(self) -> dict[str, int]:
         """The next record that it reads of each stream's log."""
-        return {iri: reader.next for iri, reader in self._readers.items()}
+        return self.reading.places
 
     @property
     def failure(self) -> str | None:
@@ -88,13 +94,13 @@ class CatchUp:
         """Read a batch, at most to some positions; return the answers."""
         places = self.places
         self.reads_past = any(places.get(iri, 0) < end for iri, end in self.put_at.items())
-        for iri, reader in self._readers.items():
-            end = until.get(iri, reader.next)
-            if self.reads_past:
-                end = min(end, max(reader.next, self.put_at.get(iri, 0)))
-            entries = reader.read(_AT_ONCE, end)
-            if entries:
-                self.engine.take(iri, entries)
+        if self.reads_past:
+            until = {
+                iri: min(until.get(iri, place), max(place, self.put_at.get(iri, 0)))
+                for iri, place in places.items()
+            }
+        for iri, entries in self.reading.entries(_AT_ONCE, until):
+            self.engine.take(iri, entries)
         answers = [answer for _, answer in self.engine.advance()]
         for reason in self.engine.check_waiting().values():
             self.engine.queries.fail(self.engine.queries.queries[0], reason)
@@ -106,8 +112,7 @@ class CatchUp:
 
     def close(self) -> None:
         """Close the files."""
-        for reader in self._readers.values():
-            reader.close()
+        self.reading.close()
 
 
 class CatchUps(dict[str, CatchUp]):
@@ -219,7 +224,7 @@ class ChangingQueries:
         self,
         engine: LiveEngine,
         catch_ups: CatchUps,
-        log: ChangeLog | None,
+        log: SegmentLog | None,
         planner: Planner | None,
         answers: AnswerLog,
         commit_answers: Callable[[], None],
@@ -247,7 +252,7 @@ class ChangingQueries:
             self.changed, self.by_name = 0, {}
             raise
         self._restore_past()
-        self.catch_ups.points = PastPoints(saved.points)
+        self.catch_ups.points = PastPoints(PastPoint(*values) for values in saved.points)
         for name, point, *more in saved.catch_ups:
             put_at = more[0] if more else saved.places
             self._begin_catch_up(self.by_name[name], PastPoint(*point), put_at)
@@ -287,7 +292,7 @@ class ChangingQueries:
     def read_log(self) -> None:
         """Load the logged changes after the saved state; they become due."""
         if self.log is not None:
-            self.due.extend(self.log.after(self.changed))
+            self.due.extend(changes_after(self.log, self.changed))
 
     def as_values(self) -> list[Any]:
         """The queries as values for a state."""
@@ -317,7 +322,7 @@ class ChangingQueries:
         if plan is not None:
             catching = [catch_up.plan for catch_up in self.catch_ups.values()]
             self._engine.queries.check_plan(plan, catching)
-        self.log.append(change)
+        self.log.write([change.to_bytes()])
         self.apply(change, plan)
 
     def _plan(self, change: QueryChange) -> QueryPlan | None:
@@ -330,7 +335,7 @@ class ChangingQueries:
         """The change by which a present query began, or restarted."""
         assert self.log is not None
         kinds = (ChangeKind.ADDED, ChangeKind.RESTARTED)
-        changes = self.log.after(0)
+        changes = changes_after(self.log)
         return next(c for c in reversed(changes) if c.query.name == name and c.kind in kinds)
 
     def apply(self, change: QueryChange, plan: QueryPlan | None = None) -> None:

@@ -27,6 +27,7 @@ from spaseq.runtime.live.live_directory import LiveDirectory, SavedRun
 from spaseq.runtime.live.live_engine import LiveEngine
 from spaseq.runtime.live.log_points import (
     BEGIN,
+    PastPoint,
     PastPoints,
     ReplayPoint,
     ReplayPoints,
@@ -165,7 +166,7 @@ def other_logs(
     answers: AnswerLog, endpoints: EndpointLog, queries: ChangingQueries
 ) -> dict[str, SegmentLog]:
     """All logs except the logs of streams, by the field of `SavedRun` with their position."""
-    changes = {} if queries.log is None else {"changes": queries.log.log}
+    changes = {} if queries.log is None else {"changes": queries.log}
     return {"answers": answers.log, "endpoints": endpoints.log, **changes}
 
 
@@ -224,7 +225,8 @@ def reaches_of(engine: LiveEngine) -> list[Reach]:
 def _of_note(note: Any) -> tuple[SavedRun, ReplayPoints]:
     """The inverse of `note_of`."""
     try:
-        return SavedRun.of_value(note["saved"]), ReplayPoints.of_values(note["points"])
+        points = ReplayPoints(ReplayPoint(*values) for values in note["points"])
+        return SavedRun.of_value(note["saved"]), points
     except (TypeError, KeyError) as error:
         raise RunError(f"the note about the state of the run is damaged: {error}") from error
 
@@ -284,7 +286,7 @@ class LogRepetition:
         self._engine.restore_counts(to.engine)
         self._answers.is_silent = False
         self._answers.answered = Counter(to.answered)
-        self._queries.catch_ups.points = PastPoints(to.points)
+        self._queries.catch_ups.points = PastPoints(PastPoint(*values) for values in to.points)
         self._answers.expect_again(to.answers)
         job.on_note(f"the state was rebuilt in {time.monotonic() - began:.1f} s")
 

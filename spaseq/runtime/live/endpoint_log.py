@@ -111,18 +111,15 @@ class EndpointLog:
     Args:
         directory: of the log, which must not be open twice.
         options: how endpoints are queried.
-        clock: seconds, monotonic.
+
+    Attributes:
+        log: the answers on disk.
     """
 
-    def __init__(
-        self,
-        directory: Path,
-        options: ServiceOptions,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._log, self._options = SegmentLog(directory), options
-        self._cache = AnswerCache(options, clock)
-        self._pauses = EndpointPauses(clock)
+    def __init__(self, directory: Path, options: ServiceOptions) -> None:
+        self.log, self._options = SegmentLog(directory), options
+        self._cache = AnswerCache(options, time.monotonic)
+        self._pauses = EndpointPauses()
         self._logged: dict[str, list[AnswerRow]] = {}  # since the last saved state
         self._used: dict[str, Answered] = {}  # in this batch
         self._new: dict[str, Answered] = {}  # those of them that must be logged
@@ -191,20 +188,10 @@ class EndpointLog:
     def commit(self) -> None:
         """Log the ended batches; LogNotWritten if the disk is full."""
         if self._unwritten:
-            self._log.write(self._unwritten)
+            self.log.write(self._unwritten)
             self._unwritten = []
 
     # --- restarts ---------------------------------------------------------------------------------
-
-    @property
-    def log(self) -> SegmentLog:
-        """The log."""
-        return self._log
-
-    @property
-    def end(self) -> int:
-        """The number of the next batch that is logged."""
-        return self._log.end
 
     def saved(self) -> None:
         """Record that all state is saved: no restart needs earlier records."""
@@ -213,7 +200,7 @@ class EndpointLog:
     def read_again(self, index: int, iris: Iterable[str]) -> None:
         """Prepare to repeat the batches from an index on; `iris` are the run's streams."""
         batches = [
-            AskingBatch.of_bytes(record, number) for number, record in self._log.records(index)
+            AskingBatch.of_bytes(record, number) for number, record in self.log.records(index)
         ]
         streams = [*iris]
         batches.sort(key=lambda batch: place_of(batch.before, streams))
@@ -246,7 +233,7 @@ class EndpointLog:
 
     def close(self) -> None:
         """Close the file."""
-        self._log.close()
+        self.log.close()
 
 
 def place_of(places: Places, iris: Iterable[str]) -> int:

@@ -18,6 +18,7 @@ from contextlib import ExitStack
 from spaseq.algebra.graph_changes import GraphChange
 from spaseq.errors import OtherStateError
 from spaseq.kb.knowledge_versions import EARLIEST, TimedChange
+from spaseq.logs.segment_log import SegmentLog
 from spaseq.logs.stream_log import StreamLog
 from spaseq.options import StateLimits
 from spaseq.plan.query_plan import QueryPlan
@@ -45,7 +46,6 @@ from spaseq.runtime.live.live_engine import EngineMaker
 from spaseq.runtime.live.log_points import LogReading, PastPoint
 from spaseq.runtime.live.query_changes import (
     ChangeKind,
-    ChangeLog,
     LoopRequests,
     QueryChange,
     StandingQuery,
@@ -100,7 +100,7 @@ class LiveLoop:
         self.queries = ChangingQueries(
             engine,
             CatchUps(job, streams, self.logs, engine.limits),
-            None if keeping.planner is None else ChangeLog(directory.changes),
+            None if keeping.planner is None else SegmentLog(directory.changes),
             keeping.planner,
             self.answers,
             self._commit_answers,
@@ -160,7 +160,8 @@ class LiveLoop:
             for file in self._sides.values():
                 file.truncate(0)
             if not any(places.values()):
-                self._points.add(point_of(places, self.engine, self.queries, self.endpoints.end))
+                now = self.engine, self.queries, self.endpoints.log.end
+                self._points.add(point_of(places, *now))
         self.endpoints.read_again(endpoints, self.logs)
         self.queries.read_log()
         if earlier.replay is None:
@@ -192,7 +193,7 @@ class LiveLoop:
             engine=engine,
             places=self.reading.places,
             answers=self.answers.log.end,
-            endpoints=self.endpoints.end,
+            endpoints=self.endpoints.log.end,
             sides={name: size_of(file) for name, file in self._sides.items()},
             changes=self.queries.changed,
             queries=self.queries.as_values(),
@@ -237,7 +238,7 @@ class LiveLoop:
             asked, changed = min(asked, point.endpoints), min(changed, point.changes)
         self.endpoints.log.drop_before(asked, before)
         if self.queries.log is not None:
-            self.queries.log.log.drop_before(changed, before)
+            self.queries.log.drop_before(changed, before)
         self._fold_graphs()
 
     def _fold_graphs(self) -> None:
@@ -481,7 +482,7 @@ class LiveLoop:
         self._read_all()
         log = self.queries.log
         assert log is not None
-        change = QueryChange(kind, query, self.reading.places, reason, start, log.log.end)
+        change = QueryChange(kind, query, self.reading.places, reason, start, log.end)
         self.queries.change(change, plan)
 
     def _change_graph(

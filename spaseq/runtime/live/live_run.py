@@ -153,7 +153,7 @@ def _check_whole(
     """RunError if the first records of a log have been dropped; `directory` has the copies."""
     logs = {f"the stream {s.name}": loop.logs[iri].log for iri, s in loop.streams.items()}
     if loop.queries.log is not None:
-        logs["the changes of the queries"] = loop.queries.log.log
+        logs["the changes of the queries"] = loop.queries.log
     firsts = [(name, log.directory, log.first) for name, log in {**logs, **further}.items()]
     if graphs is not None:
         firsts.append(("the graphs", graphs.directory, graphs.folded.count))

@@ -7,17 +7,14 @@ events that the state depends on (`arrivals/log_depth.py`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from spaseq.errors import UsageError
 from spaseq.logs.stream_log import Entry, StreamLog
 from spaseq.plan.query_plan import QueryPlan
 from spaseq.runtime.arrivals.log_depth import Reach, depths
 from spaseq.runtime.live.partition_clocks import PartitionClocks
-
-MOST_PAST = 64
-"""Maximum number of points; older ones are farther apart."""
 
 
 class LogReading:
@@ -86,26 +83,37 @@ class PastPoint(NamedTuple):
         return PartitionClocks.of_json(clocks[iri]).latest if iri in clocks else None
 
 
-class PastPoints:
-    """The points that a run keeps, the oldest first."""
+P = TypeVar("P", bound=tuple[Any, ...])
 
-    def __init__(self, values: Collection[tuple[Mapping[str, int], list[Any]]] = ()) -> None:
-        """`values` is a result of `as_values`."""
-        points = (PastPoint(dict(places), streams) for places, streams in values)
-        self._points: list[PastPoint] = [*points]
 
-    def add(self, point: PastPoint) -> None:
+class Points(list[P]):
+    """The points that a run keeps, the oldest first; older ones are farther apart."""
+
+    most: ClassVar[int]
+    """Maximum number of points."""
+
+    def add(self, point: P) -> None:
         """Record a point after all others."""
-        self._points.append(point)
-        if len(self._points) > MOST_PAST:
-            half = len(self._points) // 2
-            self._points = [*self._points[:half:2], *self._points[half:]]
+        self.append(point)
+        if len(self) > self.most:
+            half = len(self) // 2
+            self[:half] = self[:half:2]
+
+    def as_values(self) -> list[Any]:
+        """The points as JSON values."""
+        return [list(point) for point in self]
+
+
+class PastPoints(Points[PastPoint]):
+    """The points from which queries can read the past."""
+
+    most = 64
 
     def drop(self, firsts: Mapping[str, int]) -> None:
         """Drop the points before the first record of each log."""
-        self._points = [
+        self[:] = [
             point
-            for point in self._points
+            for point in self
             if all(point.places.get(iri, 0) >= first for iri, first in firsts.items())
         ]
 
@@ -114,19 +122,11 @@ class PastPoints:
         none.
         """
         last: PastPoint | None = None
-        for point in self._points:  # times only grow
+        for point in self:  # times only grow
             latest = [point.latest(iri) for iri in iris]
             if all(time is None or time < since for time in latest):
                 last = point
         return last
-
-    def as_values(self) -> list[Any]:
-        """The points as values for a state."""
-        return [(dict(point.places), point.streams) for point in self._points]
-
-
-MOST_REPLAY = 32
-"""Maximum number of points; older ones are farther apart."""
 
 
 class ReplayPoint(NamedTuple):
@@ -201,36 +201,19 @@ def reaches(
     return [depth.reach(watermarks, accepted) for depth in depths(plans, watermarks)]
 
 
-class ReplayPoints:
-    """The points that a run keeps, the oldest first; the state can be rebuilt from the first."""
+class ReplayPoints(Points[ReplayPoint]):
+    """The points from which the state can be rebuilt."""
 
-    def __init__(self, points: Iterable[ReplayPoint] = ()) -> None:
-        self._points = [*points]
+    most = 32
 
     @property
     def first(self) -> ReplayPoint | None:
         """The point from which the state can be rebuilt."""
-        return self._points[0] if self._points else None
-
-    def add(self, point: ReplayPoint) -> None:
-        """Record a point after all others."""
-        self._points.append(point)
-        if len(self._points) > MOST_REPLAY:
-            half = len(self._points) // 2
-            self._points = [*self._points[:half:2], *self._points[half:]]
+        return self[0] if self else None
 
     def drop(self, needed: Sequence[Reach]) -> None:
         """Drop the points before the last one from which all queries can be rebuilt."""
-        for number in range(len(self._points) - 1, 0, -1):
-            if all(self._points[number].is_before(reach) for reach in needed):
-                del self._points[:number]
+        for number in range(len(self) - 1, 0, -1):
+            if all(self[number].is_before(reach) for reach in needed):
+                del self[:number]
                 return
-
-    def as_values(self) -> list[Any]:
-        """The points as JSON values; `of_values` is the inverse."""
-        return [list(point) for point in self._points]
-
-    @classmethod
-    def of_values(cls, values: list[Any]) -> ReplayPoints:
-        """The inverse of `as_values`."""
-        return cls(ReplayPoint(*value) for value in values)

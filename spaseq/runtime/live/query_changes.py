@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from spaseq.errors import RunError
@@ -166,23 +165,9 @@ class QueryChange:
             raise RunError(f"the log of queries cannot be read: {error}") from error
 
 
-class ChangeLog:
-    """The changes of a run's queries on disk, in a directory that must not be open twice."""
-
-    def __init__(self, directory: Path) -> None:
-        self.log = SegmentLog(directory)
-
-    def append(self, change: QueryChange) -> None:
-        """Log a change; RunError if the disk is full."""
-        self.log.write([change.to_bytes()])
-
-    def after(self, index: int) -> list[QueryChange]:
-        """The changes from an index on."""
-        return [QueryChange.of_bytes(record, number) for number, record in self.log.records(index)]
-
-    def close(self) -> None:
-        """Close the file."""
-        self.log.close()
+def changes_after(log: SegmentLog, index: int = 0) -> list[QueryChange]:
+    """The changes in a log, from an index on."""
+    return [QueryChange.of_bytes(record, number) for number, record in log.records(index)]
 
 
 def as_values(queries: Mapping[str, StandingQuery]) -> list[Any]:
