@@ -72,6 +72,12 @@ class Document:
         """The lexemes without comments."""
         return tuple(lexeme for lexeme in self.scanned if lexeme.kind != "comment")
 
+    @property
+    def top(self) -> Span:
+        """The place of a further first clause: behind the comments that say what the query is."""
+        first = self.lexemes[0].start if self.lexemes else 0
+        return Span(first, first)
+
     @cached_property
     def comments(self) -> tuple[Lexeme, ...]:
         """The comments."""

@@ -161,7 +161,7 @@ def remedies(document: Document, finding: Diagnostic) -> Iterator[Change]:
         namespace = {**ASSUMED, **WELL_KNOWN}.get(prefix)
         if namespace is not None:
             line = f"PREFIX {prefix}: <{namespace}>"
-            yield Change(f"Add {line}", Span(0, 0), f"{line}\n")
+            yield Change(f"Add {line}", document.top, f"{line}\n")
 
 
 def canonical(document: Document) -> str | None:

@@ -305,7 +305,6 @@ def _inform(made: SpaseqServer) -> None:
     @made.feature(lsp.TEXT_DOCUMENT_COMPLETION, options)
     def completed(params: lsp.CompletionParams) -> lsp.CompletionList:
         document, offset = made.at(params)
-        top = Span(0, 0)
         items = [
             lsp.CompletionItem(
                 offered.label,
@@ -314,7 +313,7 @@ def _inform(made: SpaseqServer) -> None:
                 sort_text=f"{number:04}",
                 filter_text=document.text[offered.span.start : offered.span.end] or offered.label,
                 text_edit=made.edit(document, offered.span, offered.text),
-                additional_text_edits=[made.edit(document, top, offered.added)]
+                additional_text_edits=[made.edit(document, document.top, offered.added)]
                 if offered.added
                 else None,
             )

@@ -110,13 +110,18 @@ def test_a_remedy_removes_its_finding(text: str) -> None:
 
 
 def test_a_prefix_line() -> None:
-    document = Document(GOOD.replace(":celsius ?low", "sosa:x ?low"))
-    titles = [
-        change.title
-        for finding in findings(document, CompileOptions())
-        for change in remedies(document, finding)
-    ]
-    assert "Add PREFIX sosa: <http://www.w3.org/ns/sosa/>" in titles
+    for head in ("", "# title: Jam\n\n"):
+        text = head + GOOD.replace(":celsius ?low", "sosa:x ?low")
+        document = Document(text)
+        changes = {
+            change.title: change
+            for finding in findings(document, CompileOptions())
+            for change in remedies(document, finding)
+        }
+        change = changes["Add PREFIX sosa: <http://www.w3.org/ns/sosa/>"]
+        new = text[: change.span.start] + change.text + text[change.span.end :]
+        assert new.startswith(f"{head}PREFIX sosa:")
+        assert not check_query(new).errors
 
 
 def test_findings_are_those_of_check() -> None:
