@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -388,15 +388,18 @@ class StepCauses(StepText):
         return replace(cause, text=text, suggestion=":")
 
     def _deciding(self, stage: Stage, items: Iterable[TraceItem]) -> TraceItem | None:
-        """The first event that, by itself, takes the first candidate away at a stage."""
+        """The first event that, by itself, takes the first candidate away at a stage.
+
+        None if no event does, or the candidate's own events do.
+        """
         match, form = self.near.matches[0], self.steps.form(stage.constraints)
         observed, places = self.rows.observed, [self.rows.at(item) for item in match.trace]
-        for item in islice(items, _MOST_TRIED):
+        for item in chain(match.trace[:1], islice(items, _MOST_TRIED)):
             rows = observed.rows.take(np.unique(np.concatenate([*places, self.rows.at(item)])))
             search = RowSearch(replace(observed, rows=rows), SearchTime())
             found = search.found(form.plan, _MOST_TRIED, form.copies).matches
             if all(other.trace != match.trace for other in found):
-                return item
+                return None if item is match.trace[0] else item
         return None
 
     def _events_of_negated_step(self, names: Sequence[str], match: Answer) -> Iterator[TraceItem]:

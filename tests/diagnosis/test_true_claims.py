@@ -136,6 +136,12 @@ def test_an_event_that_joins_is_the_example_of_a_forbidden_one(
     assert cause.example is not None and cause.example.startswith(f":e{number} at")
 
 
+def test_no_other_event_is_blamed_where_those_of_the_loop_are_forbidden() -> None:
+    gpms = {"U": "{ [] :a ?u } UNION { [] :n ?u }"}
+    cause = cause_of(query_of("A{2} UNTIL U; C", gpms), "a a n c")
+    assert (cause.kind, cause.example) == ("until", None)
+
+
 def test_the_last_of_many_events_is_named() -> None:
     cause = cause_of(query_of("A; B"), " ".join([*["b"] * 1500, "a"]))
     assert cause.example == ":e1499 at 1970-01-01T00:24:59 is before :e1500 at 1970-01-01T00:25:00"
