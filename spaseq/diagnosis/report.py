@@ -106,10 +106,6 @@ class WindowCount:
     events: int
     full: int
 
-    def as_json(self) -> dict[str, Any]:
-        """The counts of the window."""
-        return {"window": self.name, "events": self.events, "full": self.full}
-
 
 @record
 class GpmCount:
@@ -123,10 +119,6 @@ class GpmCount:
     solutions: int
     events: int
 
-    def as_json(self) -> dict[str, Any]:
-        """The counts of the GPM."""
-        return {"gpm": self.name, "solutions": self.solutions, "events": self.events}
-
 
 @record
 class StepCount:
@@ -139,10 +131,6 @@ class StepCount:
     name: str
     reached: int
     at_least: bool = False
-
-    def as_json(self) -> dict[str, Any]:
-        """The count of the step."""
-        return {"step": self.step, "name": self.name, "reached": self.reached}
 
 
 @record
@@ -165,13 +153,17 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         """The report as one JSON object."""
+        windows = [{"window": w.name, "events": w.events, "full": w.full} for w in self.windows]
         return {
             "answers": self.answers,
             "causes": [cause.as_json() for cause in self.causes],
             "streams": [stream.as_json() for stream in self.streams],
-            **({"windows": [window.as_json() for window in self.windows]} if self.windows else {}),
-            "gpms": [gpm.as_json() for gpm in self.gpms],
-            "steps": [step.as_json() for step in self.steps],
+            **({"windows": windows} if windows else {}),
+            "gpms": [
+                {"gpm": gpm.name, "solutions": gpm.solutions, "events": gpm.events}
+                for gpm in self.gpms
+            ],
+            "steps": [{"step": s.step, "name": s.name, "reached": s.reached} for s in self.steps],
             **({"at_least": True} if self.at_least else {}),
         }
 

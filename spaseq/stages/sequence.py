@@ -17,6 +17,7 @@ from spaseq.automaton.batch.match_builder import TooManyMatches
 from spaseq.automaton.partition_sequencer import PartitionSequencer
 from spaseq.automaton.run.event_rows import EventRows, batch_of
 from spaseq.automaton.run.live_states import LiveStates, Wanted
+from spaseq.automaton.run.machine import CorrelatedSolver
 from spaseq.automaton.run.waiting_limit import Excess, Member
 from spaseq.automaton.sequencer import sequencer
 from spaseq.budget import Budget, spending
@@ -25,6 +26,7 @@ from spaseq.expr.uses import calls_functions
 from spaseq.gpm.correlated import CorrelatedEvaluator
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.kb.knowledge_versions import EARLIEST, Values
+from spaseq.limits import Limits
 from spaseq.memory import collection_paused
 from spaseq.options import StageOptions
 from spaseq.plan.evaluators import limits
@@ -37,13 +39,13 @@ from spaseq.stages.canonical_rows import CanonicalRows
 from spaseq.stages.columnar_answers import MOST_BYTES, ColumnarAnswers, can_be_columns
 from spaseq.stages.hopeless_rows import LeftOutRows
 from spaseq.stages.machine_of_plan import expressions_of, machine_of, waiting_limit
-from spaseq.stages.rare_operators import changing_of, partial_of, windows_of
 from spaseq.stages.sorting import ReorderBuffer
 from spaseq.stateful import Stateful
 from spaseq.storage.safe_pickles import BROKEN
 
 if TYPE_CHECKING:
     from spaseq.stages.changing_knowledge import ChangingKnowledge
+    from spaseq.stages.partial_stage import PartialStage
     from spaseq.windows.window_operator import WindowOperator
 
 EVER = 2**63 - 1
@@ -94,9 +96,10 @@ class SequenceStage(Stateful):
         self._plan, self._on_bad, self._limits = plan, on_bad, options.limits
         self._calls = any(calls_functions(expr) for expr in expressions_of(plan))
         known = KnowledgeBase.empty() if knowledge is None else knowledge
-        self._windows = windows_of(plan, known, on_bad, options.limits)
+        given = plan, known, on_bad, options.limits
+        self._windows = _windows(*given) if plan.inputs.windows else None
         window_of = None if self._windows is None else self._windows.graphs.event_of
-        self._correlated = CorrelatedEvaluator(plan, known, on_bad, options.limits, window_of)
+        self._correlated = CorrelatedEvaluator(*given, window_of)
         limit, in_evaluator = options.limit_per_event, limits(plan)
         self._limit = waiting_limit(plan, options)
         solve, in_machine = self._correlated.solve, limit if in_evaluator else None
@@ -110,8 +113,8 @@ class SequenceStage(Stateful):
             ColumnarAnswers(plan, self._machine) if can_be_columns(plan, limit) else None
         )
         self.left_out = LeftOutRows(plan, self._machine, self._sequencer, self._limit)
-        self._partial = partial_of(plan, self._correlated.solve)
-        self._changing = changing_of(plan, known, on_bad, options.limits)
+        self._partial = _partial(plan, self._correlated.solve) if plan.levels else None
+        self._changing = _changing(*given) if plan.changing is not None else None
         if self._changing is not None:
             self._use_in_windows(known)
         possible: tuple[RowOperator | None, ...] = (
@@ -462,3 +465,28 @@ class SequenceStage(Stateful):
             self._limit.room = -1  # unknown: partial matches are counted next
             for member, time, k, count in excesses:
                 self._limit.exceeded[member] = Excess((time, k), count)
+
+
+# Operators that few queries have, and whose imports others need not pay
+
+
+def _windows(
+    plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad, limits: Limits
+) -> WindowOperator:
+    from spaseq.windows.window_operator import WindowOperator
+
+    return WindowOperator(plan, knowledge, on_bad, limits)
+
+
+def _partial(plan: QueryPlan, solve: CorrelatedSolver) -> PartialStage:
+    from spaseq.stages.partial_stage import PartialStage
+
+    return PartialStage(plan, solve)
+
+
+def _changing(
+    plan: QueryPlan, knowledge: KnowledgeBase, on_bad: OnBad, limits: Limits
+) -> ChangingKnowledge:
+    from spaseq.stages.changing_knowledge import ChangingKnowledge
+
+    return ChangingKnowledge(plan, knowledge, on_bad, limits)
