@@ -9,7 +9,7 @@ from spaseq.algebra.constants import is_constant
 from spaseq.algebra.entailment import entailed
 from spaseq.algebra.groups import translate_group
 from spaseq.algebra.nodes import expressions, is_reserved
-from spaseq.algebra.substitution import lifted, sensitive
+from spaseq.algebra.substitution import given, lifted, sensitive
 from spaseq.automaton.program.window import Counted
 from spaseq.expr.aggregates import WITHOUT_COLUMNS
 from spaseq.expr.uses import is_volatile
@@ -336,10 +336,11 @@ def _in_expression(expr: ast.Expr, place: str | None, schema: Schema | None) -> 
         if place is not None:
             return f"EXISTS in {place}"
         pattern, conditions = lifted(entailed(translate_group(use.pattern), schema))
-        if sensitive(pattern):
-            return "EXISTS whose inner scopes mention variables from outside"
+        known = given(pattern, sensitive(pattern))
+        if known is None:
+            return "EXISTS with a GRAPH whose inner scopes mention variables from outside"
         inner = (_in_expression(condition, None, schema) for condition in conditions)
-        reason = needs_columns(pattern, schema) or next(filter(None, inner), None)
+        reason = needs_columns(known, schema) or next(filter(None, inner), None)
         if reason is not None:
             return reason
     return None

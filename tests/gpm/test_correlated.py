@@ -25,6 +25,19 @@ STEPS = {
     "graph": "?d :is ?w GRAPH :kb { ?d :owner ?o } BIND (?w + ?v AS ?x)",
     "optional": "?d :is ?w OPTIONAL { ?d :at ?p } BIND (?w - ?v AS ?x)",
     "exists": "?d :is ?w BIND (?w - ?v AS ?x) FILTER EXISTS { ?d :at ?v }",
+    "exists-twice": "?e :is ?w FILTER NOT EXISTS { ?e :at ?p FILTER NOT EXISTS { ?d :is ?w } }",
+    "exists-thrice": "?e :is ?w FILTER NOT EXISTS { ?e :at ?p FILTER NOT EXISTS "
+    "{ ?d :is ?o FILTER NOT EXISTS { ?e :is ?n FILTER (?n > ?v) } } }",
+    "exists-optional": "?e :is ?w FILTER EXISTS { ?e :at ?p "
+    "OPTIONAL { ?d :is ?n } FILTER (COALESCE(?n, ?v) > ?w) }",
+    "exists-unbound": "?e :is ?w OPTIONAL { ?e :at ?p FILTER (?v > 4) } "
+    "FILTER NOT EXISTS { ?e :is ?n OPTIONAL { ?d :at ?p } FILTER (BOUND(?p) && ?n >= ?v) }",
+    "exists-minus": "?e :is ?w FILTER NOT EXISTS { ?e :at ?p MINUS { ?d :at ?p } }",
+    "exists-limit": "?e :is ?w FILTER EXISTS "
+    "{ { SELECT ?d ?w { ?d :is ?n . ?e :is ?w } ORDER BY ?n LIMIT 1 } }",
+    "exists-beside": "?e :is ?w FILTER NOT EXISTS "
+    "{ ?e :at ?p FILTER (?v > 4 || EXISTS { ?d :at ?p }) }",
+    "exists-path": "?e :is ?w FILTER EXISTS { ?d :at* ?p FILTER (?p != ?e) }",
     "random": "?d :is ?w BIND (?w + ?v * 0 * RAND() AS ?x)",
     "nested": "?d :is ?w { ?d :at ?p BIND (1 AS ?one) } BIND (?w - ?v AS ?x)",
     "pair": "?e :is ?w FILTER NOT EXISTS { GRAPH :kb { ?d :owner ?o . ?e :owner ?o } }",
@@ -44,7 +57,7 @@ STEPS = {
     "graph-path-after": "?d :at ?w . GRAPH :kb { ?v :owner* ?x . ?d :owner? ?y }",
     "empty-path": "?e :is ?w . ?d :at* ?x",
 }
-IN_COLUMNS = ("random", "nested-graph", "empty-path")
+IN_COLUMNS = ("random", "nested-graph", "empty-path", "exists-path")
 
 
 def query(step: str, projected: str = "?d ?v ?w ?x") -> str:

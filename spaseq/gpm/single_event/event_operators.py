@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TypeAlias
 
 from spaseq import thresholds
 from spaseq.algebra import nodes as n
 from spaseq.algebra.nodes import possible, visible
-from spaseq.algebra.substitution import given
+from spaseq.algebra.substitution import given, mentions
 from spaseq.budget import Budget, LimitExceeded, spending
 from spaseq.expr.compile import Options, compile_filter, compile_term
 from spaseq.expr.env import DictEnv, Env
@@ -30,7 +30,7 @@ from spaseq.gpm.single_event.event_pattern import EventPattern, EventTest
 from spaseq.gpm.single_event.sub_select import SubSelect, sub_select
 from spaseq.gpm.solutions.solutions import Solutions
 from spaseq.lang import ast
-from spaseq.lang.variables import exists_uses, expression_variables
+from spaseq.lang.variables import exists_uses
 from spaseq.limits import Limits
 
 Partners: TypeAlias = Callable[[Solution, EventGraph], "Sequence[Solution]"]
@@ -202,16 +202,39 @@ class EventOperators:
     def _existence(self, use: ast.Exists) -> _Existence | None:
         """EXISTS on an event; None if it needs columns."""
         existence = Existence.of(use, self.options.schema)
-        if existence.substituted:
-            return None
-        partners = self._partners(existence.pattern)
+        partners = self._substituted(existence.pattern, existence.substituted)
         test = None if existence.condition is None else self.test(existence.condition)
         if partners is None or (test is None and existence.condition is not None):
             return None
         names = visible(possible(existence.pattern))
         if existence.condition is not None:
-            names |= expression_variables(existence.condition)
-        return _Existence(partners, test, names)
+            names |= mentions(existence.condition)
+        return _Existence(partners, test, names | existence.substituted)
+
+    def _substituted(self, pattern: n.Pattern, names: frozenset[str]) -> Partners | None:
+        """The join with a pattern into which a solution's values of some variables are substituted.
+
+        None if it needs columns.
+        """
+        if not names:
+            return self._partners(pattern)
+
+        @cache
+        def made(bound: frozenset[str]) -> Partners | None:
+            known = given(pattern, bound)
+            return None if known is None else self._partners(known)
+
+        def joined(one: Solution, graph: EventGraph) -> Sequence[Solution]:
+            partners, around = made(names.intersection(one)), graph.given
+            if partners is None:
+                raise NeedsColumns
+            graph.given = one
+            try:
+                return partners(one, graph)
+            finally:
+                graph.given = around
+
+        return None if made(names) is None else joined
 
 
 def _joined_with(operator: Operator, one: Solution, graph: EventGraph) -> Sequence[Solution]:
