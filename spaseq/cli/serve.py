@@ -103,7 +103,7 @@ def serve(configuration: Path | None, check: bool, init: Path | None, chosen: Ch
     SIGTERM and SIGINT end the server: its state is saved, and the status is 0.
     """  # fmt: skip
     if init is not None:
-        from spaseq.serve.trial import write_example
+        from spaseq.cli.trial import write_example
 
         if configuration is not None or check:
             raise UsageError("--init DIR goes with nothing else")
@@ -134,7 +134,7 @@ def _serve(path: Path, check: bool, options: ServeOptions) -> None:
     changed = {name: value for name, value in given.items() if value is not None}
     configuration, engines = read_configuration(path, os.environ, changed), _engines(options)
     if check:
-        from spaseq.serve.trial import try_out
+        from spaseq.cli.trial import try_out
 
         for line in try_out(configuration, path.parent):
             click.echo(line)

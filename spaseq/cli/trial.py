@@ -25,7 +25,7 @@ from spaseq.serve.configuration import Configuration
 from spaseq.serve.query_files import SUFFIX, checked_query, is_name, missing_streams
 from spaseq.storage.user_files import write_copy
 
-EXAMPLE = Path(__file__).parent / "example"
+EXAMPLE = Path(__file__).parents[1] / "serve" / "example"
 """The files of the example."""
 
 CONFIGURATION = "spaseq.toml"
