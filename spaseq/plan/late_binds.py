@@ -1,14 +1,19 @@
-"""BINDs over earlier steps: their variables are computed of each match.
+"""BINDs and EXISTS over earlier steps, without a correlated GPM.
 
-A GPM such as `{ ?r :speed ?w BIND(?w - ?v AS ?d) FILTER(?d < -20) }`, where an earlier step binds
-?v, would be a correlated GPM, evaluated for each partial match. The same matches come of
+The variables of BINDs are computed of each match. A GPM such as
+`{ ?r :speed ?w BIND(?w - ?v AS ?d) FILTER(?d < -20) }`, where an earlier step binds ?v, would be a
+correlated GPM, evaluated for each partial match. The same matches come of
 `{ ?r :speed ?w FILTER(?w - ?v < -20) }`, and ?d is known of each match: ?w - ?v.
+
+So would one with `FILTER EXISTS { GRAPH :map { ?r :next ?before } }`, where an earlier step binds
+?before. Triples without variables of their own are a join.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 
 from spaseq.algebra.translate import split_gpm
 from spaseq.automaton.program.outer_steps import required_gpms
@@ -19,6 +24,7 @@ from spaseq.lang.resolve import Resolved
 from spaseq.lang.scope import seen_before
 from spaseq.lang.sequence import Occurrence
 from spaseq.lang.variables import (
+    conjuncts,
     exists_uses,
     expression_variables,
     group_function_uses,
@@ -28,11 +34,95 @@ from spaseq.lang.variables import (
     prev_uses,
     rewritten,
     timestamp_uses,
+    triple_variables,
     variables_of,
     walk,
 )
 from spaseq.lang.windows import is_on_windows
 from spaseq.plan.query_plan import ComputedVariable
+
+
+def with_joined_exists(resolved: Resolved) -> Resolved:
+    """The query with the triples of an EXISTS in the place of its FILTER, where they are a join.
+
+    That is where each of their variables is bound by the GPM, or is a single variable that an
+    earlier step surely binds (for a negated step: any step).
+    """
+    if ast.Exists not in resolved.kinds or any(
+        isinstance(step, seq.BinaryStep) and step.kind != "|" for step in seq.steps(resolved.chain)
+    ):
+        return resolved
+    query, binds = resolved.query, dict(resolved.binds)
+    gpms, sure = list[ast.Gpm](), dict[str, frozenset[str]]()  # by the names of GPMs before
+    for gpm in query.gpms:
+        sure[gpm.name] = plainly_bound(gpm.pattern)
+        if not is_on_windows(gpm, query):
+            known = _surely_known(resolved, gpm.name, sure)
+            joined = [_joined(element, known, sure[gpm.name]) for element in gpm.pattern.elements]
+            gpm = replace(gpm, pattern=ast.GroupGraphPattern(tuple(chain.from_iterable(joined))))
+            binds[gpm.name] |= pattern_variables(gpm.pattern)
+        gpms.append(gpm)
+    return replace(resolved, query=replace(query, gpms=tuple(gpms)), binds=binds)
+
+
+def _surely_known(
+    resolved: Resolved, gpm: str, sure: Mapping[str, frozenset[str]]
+) -> frozenset[str]:
+    """The single variables, bound by other GPMs, that each match has when a GPM is taken."""
+    uses = [use for use in resolved.scope.occurrences if use.gpm == gpm]
+    positive = [use for use in uses if use.negation is None]
+    if positive and len(positive) < len(uses):
+        return frozenset()
+    first = min((use.id for use in positive), default=None)
+    before = required_gpms(resolved.chain) & sure.keys() - {gpm}
+    for use in resolved.scope.occurrences:
+        if first is not None and use.negation is None and use.id > first:
+            before -= {use.gpm}
+    variables = frozenset[str]().union(*(sure[name] for name in before))
+    return (variables & resolved.scope.singles) - resolved.binds[gpm]
+
+
+def _joined(
+    element: ast.Element, known: frozenset[str], own: frozenset[str]
+) -> Iterator[ast.Element]:
+    """A FILTER without each EXISTS that is a join, behind the triples of these; or the element."""
+    if not isinstance(element, ast.Filter):
+        yield element
+        return
+    rest = list[ast.Expr]()
+    for expr in conjuncts([element.expr]):
+        if isinstance(expr, ast.Exists) and not expr.negated:
+            variables = _variables_of_triples(expr.pattern)
+            if variables is not None and variables & known and variables <= known | own:
+                yield from expr.pattern.elements
+                continue
+        rest.append(expr)
+    if rest:
+        yield ast.Filter(rest[0] if len(rest) == 1 else ast.And(tuple(rest)))
+
+
+def _variables_of_triples(group: ast.GroupGraphPattern) -> frozenset[str] | None:
+    """The variables of a group of triples, also in graphs of the knowledge base.
+
+    None for others, and if it has blank nodes or paths: it may have a solution more than once.
+    """
+    found = set[str]()
+    for element in group.elements:
+        match element:
+            case ast.Triples(triples):
+                terms = [term for t in triples for term in (t.subject, t.predicate, t.object)]
+                if not all(isinstance(term, ast.Var | ast.Iri | ast.Literal) for term in terms):
+                    return None
+                found |= triple_variables(element)
+            case ast.GraphGraphPattern(ast.Iri(), inner):
+                variables = _variables_of_triples(inner)
+                if variables is None:
+                    return None
+                found |= variables
+            case _:
+                return None
+    return frozenset(found)
+
 
 Binds = Mapping[str, ast.Expr]
 """The expressions of variables, which read no variable of another BIND."""

@@ -26,7 +26,7 @@ from spaseq.plan.evaluators import (
     with_evaluator,
 )
 from spaseq.plan.gpm_plans import gpm_plans, membership_plans, window_plans, with_awaited
-from spaseq.plan.late_binds import without_late_binds
+from spaseq.plan.late_binds import with_joined_exists, without_late_binds
 from spaseq.plan.levels import with_levels
 from spaseq.plan.pattern_plan import GpmPlan, Membership, WindowPlan
 from spaseq.plan.query_plan import (
@@ -120,7 +120,7 @@ def plan_as_written(
 
     `most_states` is as for `compile_program`.
     """
-    resolved, computed = without_late_binds(resolved, options.partial)
+    resolved, computed = without_late_binds(with_joined_exists(resolved), options.partial)
     query, schema = resolved.query, options.schema
     gpms = gpm_plans(resolved, schema)
     answers = answer_plan(query, gpms, computed)

@@ -209,8 +209,8 @@ class PartialStage(Stateful):
         seen: set[tuple[int, int, PartitionKey, int, bool]] = set()
         for event in events:
             for gpm, values in event.solutions:
-                key: PartitionKey = ()
-                if partition:
+                key = values  # of BARE
+                if gpm != BARE:
                     variables = gpms[gpm].variables
                     key = tuple([values[variables.index(v)] for v in partition])
                 seen.add((event.time, event.k, key, event.stream, gpm in self._starters))

@@ -24,7 +24,7 @@ STEPS = {
     "bound": "?d :is ?w BIND (IF(BOUND(?v), ?w, ?v) AS ?x)",
     "graph": "?d :is ?w GRAPH :kb { ?d :owner ?o } BIND (?w + ?v AS ?x)",
     "optional": "?d :is ?w OPTIONAL { ?d :at ?p } BIND (?w - ?v AS ?x)",
-    "exists": "?d :is ?w BIND (?w - ?v AS ?x) FILTER EXISTS { ?d :at ?v }",
+    "exists": "?d :is ?w BIND (?w - ?v AS ?x) FILTER EXISTS { ?d :at ?v ; ?p ?o }",
     "exists-twice": "?e :is ?w FILTER NOT EXISTS { ?e :at ?p FILTER NOT EXISTS { ?d :is ?w } }",
     "exists-thrice": "?e :is ?w FILTER NOT EXISTS { ?e :at ?p FILTER NOT EXISTS "
     "{ ?d :is ?o FILTER NOT EXISTS { ?e :is ?n FILTER (?n > ?v) } } }",

@@ -160,6 +160,22 @@ def test_values_that_are_computed_of_a_loop_tell_matches_apart(bind: str) -> Non
     assert traces == ([(0, 1, 2, 3)] if "?n" in bind else [(0, 1, 2, 3), (0, 1, 3)])
 
 
+def test_events_of_each_partition_are_counted() -> None:
+    """Also those that a FILTER keeps from each GPM, pushed one by one."""
+    query = """PREFIX : <http://e/> SELECT * WITHIN 3 EVENTS PARTITION BY (?k)
+        FROM STREAM S <http://e/s> SEQ (A; B) { DEFINE GPM A ON S { ?o :a ?x ; :k ?k }
+            DEFINE GPM B ON S { ?o :k ?k ; :b ?a FILTER(?a != "0") } }"""
+    engine, ends = spaseq.Engine(query, partial=True), list[int]()
+    given = ["a x 1", "a y 1", "b x 0", "b x 0", "b x 1", "b y 0", "b y 1", "b y 0"]
+    for ms, (name, key, value) in enumerate(map(str.split, given)):
+        graph = f'<http://e/o> <http://e/{name}> "{value}" .\n<http://e/o> <http://e/k> "{key}" .'
+        ends += [match.answer.end[0] for match in engine.push("S", graph, ms)]
+    ends += [match.answer.end[0] for match in engine.close()]
+    (partial,) = engine.partials()
+    assert ends == [6]
+    assert (partial.bindings["k"].n3(), partial.partial.closed) == ('"x"', (3, 0))
+
+
 def test_first_steps_that_end_in_a_negated_step_are_refused_under_a_window_of_events() -> None:
     row = Row("", "A; U!; B?; C", "", within="3 EVENTS")
     with pytest.raises(UsageError, match="may end in a negated step"):

@@ -1,12 +1,20 @@
-"""BINDs over earlier steps: which are computed of matches, and what their variables are worth."""
+"""BINDs over earlier steps: which are computed of matches, and what their variables are worth.
+EXISTS over earlier steps: which are joins.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 
 import spaseq
 from spaseq.compile import compile_query
 from spaseq.plan.query_plan import QueryPlan
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
 
 HEAD = """PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
     SELECT {select} WITHIN 1 HOURS FROM STREAM S <http://e/s> WHERE {{ SEQ({sequence})
@@ -129,3 +137,94 @@ DROPS = "BIND(COALESCE(PREV(?y), ?x) - ?y AS ?d) FILTER(?d > 1)"
 )
 def test_values(text: str, stream: str, expected: list[str]) -> None:
     assert answers(text, stream) == expected
+
+
+# --- EXISTS over earlier steps ----------------------------------------------------------------
+
+MAP = """@prefix : <http://e/> . :n0 :next :n1 , :n2 . :n1 :next :n2 . :n2 :next :n0 , :n3 .
+    :n3 :next :n3 . :n1 :of :n0 . :n2 :of :n0 , :n1 ."""
+
+NEXT = "FILTER(EXISTS { GRAPH <http://e/map> { ?a :next ?b } })"
+NEXT_OF = "FILTER(?y != 3 && (EXISTS { GRAPH <http://e/map> { ?a :next ?b . ?b :of ?a } }))"
+SAME = "FILTER(EXISTS { ?s :b ?b . ?s :from ?a })"
+LATER = "FILTER(EXISTS { GRAPH <http://e/map> { ?c :next ?b } })"
+
+JOINED = [
+    ("A; B", NEXT),
+    ("A; B; C", NEXT_OF),
+    ("A, B", NEXT),
+    ("A; B+", NEXT),
+    ("A; B+[:]; C", NEXT),
+    ("A; (B | C)+", NEXT),
+    ("A; B!; C", NEXT),
+    ("A; C+ UNTIL B", NEXT),
+    ("A; B?; C", SAME),
+    ("A; C; B", f"{NEXT} {SAME}"),
+]
+OTHERS = [
+    ("A+; B", NEXT),
+    ("A?; B", NEXT),
+    ("(A | C); B", NEXT),
+    ("(A AND B); C", NEXT),
+    ("A; B!; C", LATER),
+    ("A; B", "FILTER(EXISTS { GRAPH <http://e/map> { ?a :next ?o . ?o :next ?b } })"),
+    ("A; B", "FILTER(EXISTS { GRAPH <http://e/map> { ?a :next/:next ?b } })"),
+    ("A; B", "FILTER(EXISTS { GRAPH <http://e/map> { ?a :next [] . ?b :of ?a } })"),
+    ("A; B", "FILTER(EXISTS { GRAPH ?g { ?a :next ?b } })"),
+    ("A; B", f"OPTIONAL {{ ?s :from ?a }} {NEXT}"),
+]
+
+
+def exists_query(sequence: str, b: str) -> str:
+    return f"""PREFIX : <http://e/> SELECT * WITHIN 12 SECONDS FROM STREAM S <http://e/s>
+        FROM NAMED <http://e/map> WHERE {{ SEQ({sequence})
+        DEFINE GPM A ON S {{ ?r :a ?a ; :y ?x }} DEFINE GPM B ON S {{ ?s :b ?b ; :y ?y {b} }}
+        DEFINE GPM C ON S {{ ?t :c ?c ; :y ?z }} }}"""
+
+
+def exists_events(draw: Random) -> list[spaseq.Event]:
+    found = list[spaseq.Event]()
+    for second in range(40):
+        subject, kind = f"<http://e/s{second}>", draw.choice("abc")
+        lines = [
+            f"{subject} <http://e/{kind}> <http://e/n{draw.randrange(4)}> .",
+            f'{subject} <http://e/y> "{draw.randrange(5)}"^^<{XSD}integer> .',
+            f"{subject} <http://e/from> <http://e/n{draw.randrange(4)}> .",
+        ]
+        found.append(spaseq.Event("\n".join(lines), 1000 * second))
+    return found
+
+
+@pytest.mark.parametrize(("sequence", "b"), JOINED)
+def test_triples_of_an_exists_are_a_join(sequence: str, b: str) -> None:
+    made = compile_query(exists_query(sequence, b))
+    assert all(gpm.correlation is None for gpm in made.patterns.gpms)
+
+
+@pytest.mark.parametrize(("sequence", "b"), OTHERS)
+def test_others_are_no_join(sequence: str, b: str) -> None:
+    made = compile_query(exists_query(sequence, b))
+    assert any(gpm.correlation is not None for gpm in made.patterns.gpms)
+
+
+@pytest.mark.parametrize(("sequence", "b"), JOINED + OTHERS)
+def test_a_join_gives_what_the_exists_gives(sequence: str, b: str, tmp_path: Path) -> None:
+    """An EXISTS below `||` stays one. Answers and partial matches, bounded and pushed."""
+    (tmp_path / "map.ttl").write_text(MAP)
+    kb = {"http://e/map": str(tmp_path / "map.ttl")}
+    kept = b.replace("(EXISTS", "(false || EXISTS")
+    assert kept != b
+    found = 0
+    for seed in range(3):
+        events, told = exists_events(Random(seed)), list[Any]()
+        for text in (exists_query(sequence, b), exists_query(sequence, kept)):
+            parts, engine = list[spaseq.PartialMatch](), spaseq.Engine(text, kb=kb)
+            run = spaseq.run(text, {"S": events}, kb=kb, runtime="local", on_partial=parts.append)
+            matches = [m.answer for m in run]
+            pushed = [m.answer for e in events for m in engine.push("S", e.graph, e.time)]
+            pushed += [m.answer for m in engine.close()]
+            told.append((matches, [p.partial for p in parts], pushed))
+        assert told[0] == told[1]
+        assert told[0][0] == told[0][2]
+        found += len(told[0][0])
+    assert found
