@@ -75,7 +75,10 @@ def query(head: str, sequence: str, a: str, b: str) -> str:
 
 
 def rows(plan: QueryPlan, batch: EventRows | SolutionBatch | None) -> list[Any]:
-    """The rows that stage 2 gets, without order. What it gets of BARE is a set."""
+    """The rows that stage 2 gets, without order.
+
+    What it gets of BARE is a set; so are those of a negated GPM that some partitions share.
+    """
     if batch is None:
         return []
     if isinstance(batch, EventRows):
@@ -89,8 +92,10 @@ def rows(plan: QueryPlan, batch: EventRows | SolutionBatch | None) -> list[Any]:
         known = np.where(number.kind == 0, 0, number.value)  # NaN is not equal to itself
         found += [known.tolist(), number.kind.tolist()]
     each = [*zip(*found, strict=True)]
-    bare = {row for row in each if row[3] == BARE}
-    return sorted([*bare, *(row for row in each if row[3] != BARE)], key=repr)
+    partition = plan.sequence.partition
+    sets = {BARE, *(i for i, g in enumerate(plan.patterns.gpms) if not g.certain >= {*partition})}
+    once = {row for row in each if row[3] in sets}
+    return sorted([*once, *(row for row in each if row[3] not in sets)], key=repr)
 
 
 @given(
