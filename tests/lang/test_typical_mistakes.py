@@ -100,6 +100,10 @@ MISTAKES = [
     (STREAM, "FROM STREAM <http://example/readings>", 5, 13,
      "unexpected '<http://example/readings>' in the FROM clause: write FROM STREAM S "
      "<iri>, with a name for the stream", None),
+    (STREAM, "FROM <http://example/readings>", 5, 6,
+     "unexpected '<http://example/readings>' in the FROM clause: write FROM STREAM S "
+     "<iri>, with a name for the stream, or FROM NAMED <iri> for a graph of the knowledge base",
+     None),
     (STREAM, "FROM S <http://example/readings>", 5, 6,
      "unexpected 'S' in the FROM clause: write FROM STREAM S <iri>, with a name for "
      "the stream", None),

@@ -137,6 +137,8 @@ def on_declaration(place: Place) -> Advice | None:
         text = "write FROM STREAM S <iri>, with a name for the stream"
         if (place.keyword(-1), word) == ("NAMED", "STREAM"):
             return place.advice(text, -1, 0)
+        if lexeme and lexeme.kind == "iri" and place.keyword(-1) != "STREAM":
+            return place.advice(f"{text}, or FROM NAMED <iri> for a graph of the knowledge base")
         known = place.keyword(-1) == "NAMED" or nearest(word, ["STREAM", "NAMED"])
         if lexeme and (lexeme.kind == "iri" or (word and not known) or lexeme.text == "["):
             return place.advice(text)
