@@ -53,7 +53,7 @@ class CorrelatedEvaluator:
 
         `window_of` returns the window event of a value of EVENT, if it is one.
         """
-        self._window_of = window_of
+        self._make_window = window_of
         self._plan, self._on_bad, self._limits = plan, on_bad, limits
         patterns = [each.pattern for each in plan.patterns.gpms if each.correlation is not None]
         asks = any(asks_endpoints(each, knowledge.endpoints) for each in patterns)
@@ -75,6 +75,8 @@ class CorrelatedEvaluator:
         """Use another knowledge base from now on."""
         self._knowledge = knowledge.only(self._plan.inputs.kbs)
         self._ready: dict[tuple[int, frozenset[str]], CorrelatedEvent | None] = {}
+        # A window event remembers solutions of its EVENT blocks, which may read graphs.
+        self._window_of = self._make_window and lru_cache(1)(self._make_window)
         self.solve.cache_clear()
 
     def _evaluator(self, pattern: Pattern, on_windows: bool = False) -> GpmEvaluator:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from random import Random
 
 import pytest
 
@@ -14,7 +15,9 @@ from spaseq.compile import compile_query
 from spaseq.gpm.pattern_stage import PatternStage
 from spaseq.kb.knowledge import KnowledgeBase
 from spaseq.rdf.program_events import batch_of_event, triples_of
+from spaseq.windows.window_events import WindowGraphs
 from tests.stages.single_query import SingleQuery
+from tests.thresholds import forced
 
 PREFIXES = "PREFIX : <http://e/>\n"
 WINDOWS = {
@@ -200,6 +203,38 @@ def test_a_filter_inside_event_sees_earlier_steps() -> None:
     found = bounded(query_of("SEQ(B; H)", gpms, "WITHIN 1 MINUTES"))
     shown = [f"{value(m, 'first')}-{value(m, 'a')}@{seconds(m)[1]}" for m in found]
     assert shown == ["10-60@3", "20-70@4"]
+
+
+@pytest.mark.parametrize("remembered", ["usual", "nothing"])
+def test_a_window_event_is_read_once_for_all_partial_matches(
+    monkeypatch: pytest.MonkeyPatch, remembered: str
+) -> None:
+    """Also if there is no room to remember the solutions of EVENT for each of them."""
+    reads, read = list[str](), WindowGraphs.event_of
+
+    def counted(graphs: WindowGraphs, text: str) -> object:
+        reads.append(text)
+        return read(graphs, text)
+
+    monkeypatch.setattr(WindowGraphs, "event_of", counted)
+    query = f"""{PREFIXES} SELECT ?c WITHIN 1 HOURS FROM STREAM S <http://e/s>
+        FROM WINDOW W ON S RANGE 9 SECONDS SLIDE 3 SECONDS
+        WHERE {{ SEQ(C; N) DEFINE GPM C ON S {{ ?o :asks ?c }}
+            DEFINE GPM N ON W {{ FILTER NOT EXISTS {{ EVENT {{ ?p :at ?c }} }} }} }}"""
+    draw = Random(8)
+    given = [(s, draw.choice(["asks", "at"]), draw.randrange(9)) for s in range(200)]
+    sent = [spaseq.Event(f'<http://e/o> <http://e/{p}> "{c}" .', 1000 * s) for s, p, c in given]
+    with forced("remembered_bytes=0" if remembered == "nothing" else ""):
+        found = list(spaseq.run(query, {"S": sent}, runtime="local"))
+    expected = []
+    for second, name, place in given:
+        if name == "asks":
+            close = second // 3 * 3 + 3
+            while ("at", place) in {(n, p) for s, n, p in given if close - 9 <= s < close}:
+                close += 3
+            expected.append((close, f'"{place}"'))
+    assert sorted((seconds(m)[1], str(m.bindings["c"])) for m in found) == sorted(expected)
+    assert len(reads) == len({*reads}) < len(found)
 
 
 @pytest.mark.parametrize("gpm", [f"A ON W1 {A}", "A ON W1 { ?o :v ?a }"])

@@ -40,6 +40,15 @@ ANY = -1
 _NONE = np.empty(0, np.int64)
 
 
+def _free(value: object) -> int:
+    return 0
+
+
+def _size_of_rows(rows: PatternRows) -> int:
+    event, columns = rows
+    return len(event) * (_EVENT_BYTES + _VALUE_BYTES * len(columns))
+
+
 class VerticalPartition:
     """An event batch as a triple source with a table per predicate, shared by all GPMs of a stream.
 
@@ -56,22 +65,21 @@ class VerticalPartition:
         self._memory: dict[object, Any] = {}
         self._room = thresholds.current.remembered_bytes
 
-    def remembered(self, key: object, make: Callable[[], T]) -> T:
-        """The result of `make`, computed once per key."""
-        if key not in self._memory:
-            self._memory[key] = make()
-        value: T = self._memory[key]
-        return value
+    def remembered(self, key: object, make: Callable[[], T], size: Callable[[T], int] = _free) -> T:
+        """The result of `make`, computed once per key while there is room for its bytes."""
+        if key in self._memory:
+            known: T = self._memory[key]
+            return known
+        made = make()
+        taken = size(made)
+        self._room -= taken
+        if not taken or self._room >= 0:
+            self._memory[key] = made
+        return made
 
     def solutions(self, key: object, make: Callable[[], PatternRows]) -> PatternRows:
         """The solutions of `make`, computed once per key while there is room."""
-        solutions: PatternRows | None = self._memory.get(key)
-        if solutions is None:
-            event, rows = solutions = make()
-            self._room -= len(event) * (_EVENT_BYTES + _VALUE_BYTES * len(rows))
-            if self._room >= 0:
-                self._memory[key] = solutions
-        return solutions
+        return self.remembered(key, make, _size_of_rows)
 
     def part(self, events: Int64s) -> VerticalPartition:
         """Some of the events as a source with the same lexicon; they are numbered from 0."""

@@ -56,7 +56,7 @@ class WindowOperators(PatternOperators):
         """The solutions on the events of each window event, added up."""
         content = window.content
         inner: Solutions = content.source.remembered(
-            pattern, lambda: self._of_content(pattern, content)
+            pattern, lambda: self._of_content(pattern, content), _size
         )
         assert inner.event is not None
         first = np.searchsorted(inner.event, window.member)
@@ -80,6 +80,11 @@ class WindowOperators(PatternOperators):
             streams = [i for i, name in enumerate(content.names) if name == pattern.stream]
             solutions = solutions.take(np.isin(content.stream[solutions.event], streams))
         return solutions
+
+
+def _size(solutions: Solutions) -> int:
+    """The bytes of solutions."""
+    return solutions.size * (8 + 4 * len(solutions.columns))
 
 
 def _needs_order(pattern: n.Pattern) -> bool:
