@@ -11,7 +11,7 @@ So would one with `FILTER EXISTS { GRAPH :map { ?r :next ?before } }`, where an 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -46,7 +46,9 @@ def with_joined_exists(resolved: Resolved) -> Resolved:
     """The query with the triples of an EXISTS in the place of its FILTER, where they are a join.
 
     That is where each of their variables is bound by the GPM, or is a single variable that an
-    earlier step surely binds (for a negated step: any step).
+    earlier step surely binds (for a negated step: any step). The way from the former to the latter
+    goes from subjects to objects: an object may have any number of subjects, and each would be a
+    solution of every event.
     """
     if ast.Exists not in resolved.kinds or any(
         isinstance(step, seq.BinaryStep) and step.kind != "|" for step in seq.steps(resolved.chain)
@@ -92,8 +94,8 @@ def _joined(
     rest = list[ast.Expr]()
     for expr in conjuncts([element.expr]):
         if isinstance(expr, ast.Exists) and not expr.negated:
-            variables = _variables_of_triples(expr.pattern)
-            if variables is not None and variables & known and variables <= known | own:
+            triples = _plain_triples(expr.pattern)
+            if triples is not None and _are_join(triples, known, own):
                 yield from expr.pattern.elements
                 continue
         rest.append(expr)
@@ -101,27 +103,38 @@ def _joined(
         yield ast.Filter(rest[0] if len(rest) == 1 else ast.And(tuple(rest)))
 
 
-def _variables_of_triples(group: ast.GroupGraphPattern) -> frozenset[str] | None:
-    """The variables of a group of triples, also in graphs of the knowledge base.
+def _plain_triples(group: ast.GroupGraphPattern) -> tuple[ast.Triple, ...] | None:
+    """The triples of a group, also those in graphs of the knowledge base.
 
-    None for others, and if it has blank nodes or paths: it may have a solution more than once.
+    None for other groups, and if it has blank nodes or paths: it may have a solution twice.
     """
-    found = set[str]()
+    found: tuple[ast.Triple, ...] = ()
     for element in group.elements:
         match element:
             case ast.Triples(triples):
                 terms = [term for t in triples for term in (t.subject, t.predicate, t.object)]
                 if not all(isinstance(term, ast.Var | ast.Iri | ast.Literal) for term in terms):
                     return None
-                found |= triple_variables(element)
+                found += triples
             case ast.GraphGraphPattern(ast.Iri(), inner):
-                variables = _variables_of_triples(inner)
-                if variables is None:
+                more = _plain_triples(inner)
+                if more is None:
                     return None
-                found |= variables
+                found += more
             case _:
                 return None
-    return frozenset(found)
+    return found
+
+
+def _are_join(triples: Sequence[ast.Triple], known: frozenset[str], own: frozenset[str]) -> bool:
+    """Whether triples lead from a GPM's own variables to known ones, and have no others."""
+    variables = triple_variables(ast.Triples(tuple(triples)))
+    reached = variables & own
+    for _ in triples:
+        for triple in triples:
+            if isinstance(triple.subject, ast.Var) and triple.subject.name in reached:
+                reached |= triple_variables(ast.Triples((triple,)))
+    return not variables.isdisjoint(known) and variables <= (known | own) & reached
 
 
 Binds = Mapping[str, ast.Expr]

@@ -144,8 +144,8 @@ def test_values(text: str, stream: str, expected: list[str]) -> None:
 MAP = """@prefix : <http://e/> . :n0 :next :n1 , :n2 . :n1 :next :n2 . :n2 :next :n0 , :n3 .
     :n3 :next :n3 . :n1 :of :n0 . :n2 :of :n0 , :n1 ."""
 
-NEXT = "FILTER(EXISTS { GRAPH <http://e/map> { ?a :next ?b } })"
-NEXT_OF = "FILTER(?y != 3 && (EXISTS { GRAPH <http://e/map> { ?a :next ?b . ?b :of ?a } }))"
+NEXT = "FILTER(EXISTS { GRAPH <http://e/map> { ?b :next ?a } })"
+NEXT_OF = "FILTER(?y != 3 && (EXISTS { GRAPH <http://e/map> { ?b :next ?a . ?a :of ?b } }))"
 SAME = "FILTER(EXISTS { ?s :b ?b . ?s :from ?a })"
 LATER = "FILTER(EXISTS { GRAPH <http://e/map> { ?c :next ?b } })"
 
@@ -170,7 +170,9 @@ OTHERS = [
     ("A; B", "FILTER(EXISTS { GRAPH <http://e/map> { ?a :next ?o . ?o :next ?b } })"),
     ("A; B", "FILTER(EXISTS { GRAPH <http://e/map> { ?a :next/:next ?b } })"),
     ("A; B", "FILTER(EXISTS { GRAPH <http://e/map> { ?a :next [] . ?b :of ?a } })"),
-    ("A; B", "FILTER(EXISTS { GRAPH ?g { ?a :next ?b } })"),
+    ("A; B", "FILTER(EXISTS { GRAPH ?g { ?b :next ?a } })"),
+    ("A; B", "FILTER(EXISTS { GRAPH <http://e/map> { ?a :next ?b } })"),
+    ("A; B", "FILTER(EXISTS { GRAPH <http://e/map> { ?a :of :n0 } })"),
     ("A; B", f"OPTIONAL {{ ?s :from ?a }} {NEXT}"),
 ]
 
