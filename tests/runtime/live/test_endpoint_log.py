@@ -293,7 +293,7 @@ def test_a_full_disk_delays_answers_and_asks_nobody_again(
     tmp_path: Path, endpoint: SparqlServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running = AskingRun(tmp_path, endpoint.url, NOT_KEPT)
-    log, full = running.run._loop.endpoints._log, [True]
+    log, full = running.run._loop.endpoints.log, [True]
     commit = log.commit
 
     def limited() -> int:
