@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 
 from spaseq.algebra.translate import split_gpm
 from spaseq.automaton.program.outer_steps import required_gpms
@@ -43,7 +42,7 @@ from spaseq.plan.query_plan import ComputedVariable
 
 
 def with_joined_exists(resolved: Resolved) -> Resolved:
-    """The query with the triples of an EXISTS in the place of its FILTER, where they are a join.
+    """The query with the triples of an EXISTS in place of its FILTER, where they are a join.
 
     That is where each of their variables is bound by the GPM, or is a single variable that an
     earlier step surely binds (for a negated step: any step). The way from the former to the latter
@@ -60,8 +59,7 @@ def with_joined_exists(resolved: Resolved) -> Resolved:
         sure[gpm.name] = plainly_bound(gpm.pattern)
         if not is_on_windows(gpm, query):
             known = _surely_known(resolved, gpm.name, sure)
-            joined = [_joined(element, known, sure[gpm.name]) for element in gpm.pattern.elements]
-            gpm = replace(gpm, pattern=ast.GroupGraphPattern(tuple(chain.from_iterable(joined))))
+            gpm = replace(gpm, pattern=_joined(gpm.pattern, known, sure[gpm.name]))
             binds[gpm.name] |= pattern_variables(gpm.pattern)
         gpms.append(gpm)
     return replace(resolved, query=replace(query, gpms=tuple(gpms)), binds=binds)
@@ -85,22 +83,28 @@ def _surely_known(
 
 
 def _joined(
-    element: ast.Element, known: frozenset[str], own: frozenset[str]
-) -> Iterator[ast.Element]:
-    """A FILTER without each EXISTS that is a join, behind the triples of these; or the element."""
-    if not isinstance(element, ast.Filter):
-        yield element
-        return
-    rest = list[ast.Expr]()
-    for expr in conjuncts([element.expr]):
-        if isinstance(expr, ast.Exists) and not expr.negated:
-            triples = _plain_triples(expr.pattern)
-            if triples is not None and _are_join(triples, known, own):
-                yield from expr.pattern.elements
-                continue
-        rest.append(expr)
-    if rest:
-        yield ast.Filter(rest[0] if len(rest) == 1 else ast.And(tuple(rest)))
+    group: ast.GroupGraphPattern, known: frozenset[str], own: frozenset[str]
+) -> ast.GroupGraphPattern:
+    """A group without each EXISTS that is a join; its triples are the last elements.
+
+    A FILTER applies to the whole group, and does not end a basic graph pattern.
+    """
+    elements, joins = list[ast.Element](), list[ast.Element]()
+    for element in group.elements:
+        if not isinstance(element, ast.Filter):
+            elements.append(element)
+            continue
+        rest = list[ast.Expr]()
+        for expr in conjuncts([element.expr]):
+            if isinstance(expr, ast.Exists) and not expr.negated:
+                triples = _plain_triples(expr.pattern)
+                if triples is not None and _are_join(triples, known, own):
+                    joins += expr.pattern.elements
+                    continue
+            rest.append(expr)
+        if rest:
+            elements.append(ast.Filter(rest[0] if len(rest) == 1 else ast.And(tuple(rest))))
+    return ast.GroupGraphPattern((*elements, *joins))
 
 
 def _plain_triples(group: ast.GroupGraphPattern) -> tuple[ast.Triple, ...] | None:

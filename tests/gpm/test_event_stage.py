@@ -77,7 +77,7 @@ def query(head: str, sequence: str, a: str, b: str) -> str:
 def rows(plan: QueryPlan, batch: EventRows | SolutionBatch | None) -> list[Any]:
     """The rows that stage 2 gets, without order.
 
-    What it gets of BARE is a set; so are those of a negated GPM that some partitions share.
+    The rows of BARE are a set. So are the rows of a negated GPM that some partitions share.
     """
     if batch is None:
         return []

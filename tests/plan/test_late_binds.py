@@ -160,6 +160,7 @@ JOINED = [
     ("A; C+ UNTIL B", NEXT),
     ("A; B?; C", SAME),
     ("A; C; B", f"{NEXT} {SAME}"),
+    ("A; B", f". _:t :from ?f {NEXT} . _:t :y 3"),
 ]
 OTHERS = [
     ("A+; B", NEXT),
@@ -167,6 +168,7 @@ OTHERS = [
     ("(A | C); B", NEXT),
     ("(A AND B); C", NEXT),
     ("A; B!; C", LATER),
+    ("A; B", f"{NEXT} MINUS {{ ?s :from ?a ; :y 3 }}"),
     ("A; B", "FILTER(EXISTS { GRAPH <http://e/map> { ?a :next ?o . ?o :next ?b } })"),
     ("A; B", "FILTER(EXISTS { GRAPH <http://e/map> { ?a :next/:next ?b } })"),
     ("A; B", "FILTER(EXISTS { GRAPH <http://e/map> { ?a :next [] . ?b :of ?a } })"),

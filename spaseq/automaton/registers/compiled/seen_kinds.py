@@ -67,7 +67,10 @@ class SeenKinds(Stateful):
         return all(added <= self.kinds[name] for name, added in kinds.items())
 
     def add(self, kinds: Mapping[str, set[int]]) -> bool:
-        """Add kinds, given like those of `has`; return whether float64 still decides all."""
+        """Add kinds of bound terms, by the name of a number.
+
+        Returns whether float64 still decides all comparisons.
+        """
         for name, added in kinds.items():
             self.kinds[name] |= added
         return all(map(self._is_decided, self._compared))
